@@ -144,7 +144,6 @@ mod extents;
 mod failures;
 mod file;
 mod group;
-mod intent;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
@@ -180,7 +179,6 @@ pub use events::Event;
 pub use extents::FileExtent;
 pub use failures::WriteBackError;
 pub use file::{BufResult, File, Request, Timing};
-pub use intent::Intent;
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 pub use io_thread::REQUESTS_MAX;
 pub use page_cache::{PageCacheCounters, PageCacheSupport};

@@ -21,7 +21,7 @@ use forebay::shard::SubmitError;
 use forebay::{
     AdmitError, AlignedBuf, BacklogController, BufResult, BufferPool, Class, ClassError,
     ClassGroup, DeleteErrorCause, DirectFile, Discarder, DiscarderOptions, DiskConfig, DiskRates,
-    FileOptions, Forked, Intent, Limits, Op, Scheduler, SchedulerError,
+    FileOptions, Forked, Limits, Op, Scheduler, SchedulerError,
 };
 
 const FAST: DiskRates = DiskRates {
@@ -168,14 +168,13 @@ fn a_child_is_refused_files_and_its_drops_leave_the_parents() {
     let BufResult(written, _) = write().wait();
     assert_eq!(written.unwrap(), 4096);
     let pool = BufferPool::new(4096, 1 << 20);
-    let (taken, intent) = (pool.take(4096).unwrap(), Intent::new());
+    let taken = pool.take(4096).unwrap();
     for _ in 0..20 {
-        let on_its_way = file.with_intent(&intent).write_at(&class, buffer(), 0);
+        let on_its_way = file.write_at(&class, buffer(), 0);
         let begin = Instant::now();
         in_child(|| {
             let BufResult(before, _) = on_its_way.wait();
             let BufResult(after, _) = write().wait();
-            intent.cancel();
             let refused = is_forked(&before) && is_forked(&after) && is_forked(&pool.take(1));
             let opened = is_forked(&scheduler.open(dir.path().join("data"), &options));
             // All that the child has.
@@ -188,7 +187,6 @@ fn a_child_is_refused_files_and_its_drops_leave_the_parents() {
         });
         let BufResult(written, _) = write().wait();
         assert_eq!(written.unwrap(), 4096);
-        assert!(!intent.is_cancelled());
     }
 }
 

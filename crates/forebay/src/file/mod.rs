@@ -20,7 +20,7 @@ use self::send::{Target, refused, send};
 use crate::engine::Operation;
 use crate::io_thread::submitter;
 use crate::validation::RequestError;
-use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, IoBuf, IoBufMut, Scheduler};
+use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, IoBuf, IoBufMut, Scheduler};
 
 /// A file on a disk of the scheduler. Cheap to clone; usable from any thread.
 ///
@@ -68,7 +68,6 @@ use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, IoBuf, IoB
 #[derive(Clone)]
 pub struct File {
     shared: Arc<Shared>,
-    intent: Option<Intent>,
 }
 
 struct Shared {
@@ -148,19 +147,11 @@ impl File {
         disk.inbox(submitter())?;
         file.set_sector(disk.record.sector());
         let growth = growth_hint.map(|hint| Growth::of(&file, hint)).transpose()?;
-        Ok(Self { shared: Arc::new(Shared { file, disk, growth }), intent: None })
+        Ok(Self { shared: Arc::new(Shared { file, disk, growth }) })
     }
 
     fn target(&self) -> Target<'_> {
-        let intent = self.intent.as_ref();
-        Target { disk: self.disk(), intent, growth: self.shared.growth.as_ref() }
-    }
-
-    /// The same file, whose requests can be cancelled together through
-    /// `intent`, and through none that it had before.
-    #[must_use]
-    pub fn with_intent(&self, intent: &Intent) -> Self {
-        Self { shared: Arc::clone(&self.shared), intent: Some(intent.clone()) }
+        Target { disk: self.disk(), growth: self.shared.growth.as_ref() }
     }
 
     /// Reads into `buffer` what the file has from byte `offset` on.

@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 use super::outcome::Outcome;
 use crate::Disk;
 use crate::engine::Operation;
-use crate::intent::{Intent, Membership};
-use crate::io_thread::{Completion, Detached, Inbox, Message, Reply, Submission, Timing};
+use crate::io_thread::{Completion, Inbox, Message, Reply, Submission, Timing};
 use crate::registry::DiskRecord;
 use crate::sys::fork::Forked;
 use crate::sys::library_thread::{WaitsForItself, is_library_thread};
@@ -46,30 +45,17 @@ pub(super) enum State {
 pub(super) struct Sent {
     reply: Arc<Reply>,
     inbox: Arc<Inbox<Message>>,
-    membership: Option<Membership>,
     /// Keeps its I/O threads.
     disk: Arc<DiskRecord>,
 }
 
 impl Sent {
-    pub(super) fn new(
-        disk: &Disk,
-        intent: Option<&Intent>,
-        request: Submission,
-        inbox: Arc<Inbox<Message>>,
-    ) -> Self {
+    pub(super) fn new(disk: &Disk, request: Submission, inbox: Arc<Inbox<Message>>) -> Self {
         let reply = Reply::new(request);
-        let mut membership = None;
-        match reply.send(&inbox) {
-            Err(full) => reply.refuse(io::Error::new(io::ErrorKind::QuotaExceeded, full)),
-            Ok(()) => {
-                membership = intent.and_then(|intent| {
-                    reply.let_cancel(&inbox);
-                    intent.join(Arc::clone(&reply) as _, 0)
-                });
-            }
+        if let Err(full) = reply.send(&inbox) {
+            reply.refuse(io::Error::new(io::ErrorKind::QuotaExceeded, full));
         }
-        Self { reply, inbox, membership, disk: Arc::clone(&disk.record) }
+        Self { reply, inbox, disk: Arc::clone(&disk.record) }
     }
 }
 
@@ -95,9 +81,9 @@ impl<T> Request<T> {
     }
 
     /// Lets the request go on to its end without this handle, even if the
-    /// scheduler and the file are dropped; only an [`Intent`] cancels it from
-    /// now on. Its buffers are freed at its end. What becomes of it is only
-    /// counted: a flush that follows a detached write does not wait for it.
+    /// scheduler and the file are dropped. Its buffers are freed at its end.
+    /// What becomes of it is only counted: a flush that follows a detached
+    /// write does not wait for it.
     ///
     /// # Errors
     /// Why the request was refused, or has failed already.
@@ -105,9 +91,7 @@ impl<T> Request<T> {
         self.forget_in_child().map_or(Ok(()), Err)?;
         let answer = match mem::replace(&mut self.state, State::Over) {
             State::Refused(answer) => Some(answer),
-            State::Sent(Sent { reply, disk, membership, .. }) => {
-                reply.detach(Detached { _disk: disk, _membership: membership })
-            }
+            State::Sent(Sent { reply, disk, .. }) => reply.detach(disk),
             State::Over => None,
         };
         answer.map_or(Ok(()), |answer| answer.result.map(drop))
@@ -189,8 +173,6 @@ impl<T> Future for Request<T> {
             State::Refused(answer) => Poll::Ready((self.finish)(answer)),
             State::Sent(sent) => match sent.reply.poll(context) {
                 Poll::Ready(answer) => {
-                    // The intent refers to the reply.
-                    drop(sent.membership);
                     Reply::recycle(sent.reply);
                     Poll::Ready((self.finish)(answer))
                 }

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use forebay_core::Op;
 use forebay_driver::{Command, QueueClass};
-use rustix::io::Errno;
 
 use super::growth::Growth;
 use super::outcome::Outcome;
 use super::request::{Request, Sent, State};
 use crate::disk_groups::DiskGroups;
 use crate::engine::Operation;
-use crate::intent::Intent;
 use crate::io_thread::{Completion, Inbox, Message, Submission, Submitter, submitter};
 use crate::permit::holds_permit;
 use crate::sys::clock::Clock;
@@ -23,21 +21,16 @@ use crate::{Class, Disk};
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) disk: &'a Disk,
-    /// What cancels them.
-    pub(super) intent: Option<&'a Intent>,
     /// Of their file, if it grows.
     pub(super) growth: Option<&'a Growth>,
 }
 
 /// Sends an operation, unless no disk could execute it.
 pub(super) fn send<T: Outcome>(to: Target<'_>, class: &Class, operation: Operation) -> Request<T> {
-    let Target { disk, intent, growth } = to;
+    let Target { disk, growth } = to;
     let op = operation.op();
     if let Err(forked) = disk.record.process.check() {
         return refused(forked.into(), operation);
-    }
-    if intent.is_some_and(Intent::is_cancelled) {
-        return refused(Errno::CANCELED.into(), operation);
     }
     let checked = check_operation(&operation).map_err(io::Error::from);
     let ready = checked.and_then(|()| {
@@ -50,7 +43,7 @@ pub(super) fn send<T: Outcome>(to: Target<'_>, class: &Class, operation: Operati
             let since = Clock::of_process().now();
             let class = QueueClass { holder: class.holder || holds_permit(since), ..class };
             let request = Submission { class, since, submitter: submitter().number, operation };
-            State::Sent(Sent::new(disk, intent, request, inbox))
+            State::Sent(Sent::new(disk, request, inbox))
         }
         Err(error) => State::Refused(Completion::refusal(error, operation)),
     };
@@ -110,7 +103,7 @@ impl Disk {
         class: &Class,
         operation: Operation,
     ) -> Request<(io::Result<usize>, Operation)> {
-        send(Target { disk: self, intent: None, growth: None }, class, operation)
+        send(Target { disk: self, growth: None }, class, operation)
     }
 }
 

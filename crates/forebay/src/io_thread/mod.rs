@@ -17,7 +17,7 @@ use forebay_core::{GroupFull, Op};
 pub(crate) use self::inbox::Inbox;
 pub use self::inbox::REQUESTS_MAX;
 pub use self::reply::Timing;
-pub(crate) use self::reply::{Completion, Detached, Message, Reply, Submission};
+pub(crate) use self::reply::{Completion, Message, Reply, Submission};
 pub(crate) use self::submitter::{Submitter, submitter};
 
 use self::coordinators::Coordinators;

@@ -2,9 +2,8 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::fmt;
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_core::Time;
@@ -12,7 +11,6 @@ use forebay_driver::QueueClass;
 
 use super::inbox::{Inbox, InboxFull};
 use crate::engine::Operation;
-use crate::intent::{Cancel, Membership};
 use crate::messages;
 use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::panics::contain;
@@ -111,25 +109,9 @@ struct State {
     key: Option<usize>,
     /// Nobody waits for the answer, or wants the request.
     abandoned: bool,
-    /// Nobody waits for the answer, but the request is to be done.
-    detached: Option<Detached>,
-    /// Where an intent cancels it, if it is under one. The owner of the request
-    /// keeps that: messages refer to replies.
-    inbox: Weak<Inbox<Message>>,
-}
-
-/// What a request needs to its end where nobody holds it.
-pub(crate) struct Detached {
-    /// Keeps its I/O threads.
-    pub(crate) _disk: Arc<dyn Any + Send + Sync>,
-    /// It can still be cancelled with its intent.
-    pub(crate) _membership: Option<Membership>,
-}
-
-impl fmt::Debug for Detached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Detached")
-    }
+    /// Nobody waits for the answer, but the request is to be done. This keeps
+    /// the I/O threads of its disk.
+    detached: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Reply {
@@ -167,11 +149,6 @@ impl Reply {
     /// Asks the I/O thread that has the request to end it early.
     pub(crate) fn cancel(self: &Arc<Self>, inbox: &Inbox<Message>) {
         inbox.send(Message::Cancel(Arc::clone(self)));
-    }
-
-    /// From now on an intent can cancel the request.
-    pub(crate) fn let_cancel(&self, inbox: &Arc<Inbox<Message>>) {
-        self.lock().inbox = Arc::downgrade(inbox);
     }
 
     /// The answer; if there is none yet, the task will be woken.
@@ -219,15 +196,15 @@ impl Reply {
         !is_done
     }
 
-    /// Nobody waits any more, and the request goes on to its end with `detached`. Returns the answer if
-    /// it is there already.
-    pub(crate) fn detach(&self, detached: Detached) -> Option<Completion> {
+    /// Nobody waits any more, and the request goes on to its end. Until then it keeps `disk`, and with
+    /// it the I/O threads. Returns the answer if it is there already.
+    pub(crate) fn detach(&self, disk: Arc<dyn Any + Send + Sync>) -> Option<Completion> {
         let mut state = self.lock();
         let answer = state.answer.take();
         let waker = state.waker.take();
         let unused = match &answer {
-            Some(_) => Some(detached),
-            None => state.detached.replace(detached),
+            Some(_) => Some(disk),
+            None => state.detached.replace(disk),
         };
         drop(state);
         drop((waker, unused));
@@ -272,16 +249,6 @@ impl Reply {
 
     fn lock(&self) -> LockGuard<'_, State> {
         self.state.lock()
-    }
-}
-
-impl Cancel for Reply {
-    /// It has one request, whatever the key.
-    fn cancel(self: Arc<Self>, _key: u64) {
-        let inbox = self.lock().inbox.upgrade();
-        if let Some(inbox) = inbox {
-            Self::cancel(&self, &inbox);
-        }
     }
 }
 

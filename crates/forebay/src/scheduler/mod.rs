@@ -100,7 +100,7 @@ impl Scheduler {
     /// the same name begin at zero, as after a restart; a disk's totals stay.
     ///
     /// A class that is still asked in may have work queued at any time: stop
-    /// its threads or tasks first, or cancel their [intent](crate::Intent).
+    /// its threads or tasks first, or drop their requests.
     ///
     /// # Errors
     /// It has work queued on a disk, was removed before, belongs to another

@@ -46,8 +46,6 @@
 //!                      disk
 //! ```
 
-mod intents;
-
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
@@ -59,13 +57,12 @@ use forebay_driver::{Command, QueueClass};
 pub use crate::reactor::{Completion, ShardCounters, ShardError, SubmitError};
 pub use forebay_driver::OperationId;
 
-use self::intents::Intents;
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
 use crate::permit::holds_permit;
 use crate::reactor::Reactor;
 use crate::sys::fork::OfProcess;
 use crate::validation::check_operation;
-use crate::{Class, Disk, Intent};
+use crate::{Class, Disk};
 
 /// A thread's own I/O queue on a disk, and the engine that executes what the
 /// queue lets through.
@@ -85,9 +82,6 @@ use crate::{Class, Disk, Intent};
 /// threads. A request that costs more than may wait in the disk is split, and
 /// its result is that of the whole: the length of what succeeded from its
 /// beginning on without a gap.
-///
-/// What serves one purpose can be submitted under an [`Intent`]
-/// and cancelled together, from any thread.
 ///
 /// A shard belongs to the thread that made it. Dropping it takes back what
 /// waits, cancels what can be cancelled, and waits for the rest as long as
@@ -120,8 +114,6 @@ use crate::{Class, Disk, Intent};
 #[derive(Debug)]
 pub struct Shard {
     reactor: OfProcess<Reactor>,
-    /// Once any operation was submitted under one.
-    intents: Option<Intents>,
     disk: Disk,
 }
 
@@ -137,7 +129,7 @@ impl Disk {
         let full = |full| ShardError::NoShard { disk: self.name().to_owned(), full };
         let reactor = Reactor::new(groups, config)?.map_err(full)?;
         let reactor = OfProcess::new(reactor);
-        Ok(Shard { reactor, intents: None, disk: self.clone() })
+        Ok(Shard { reactor, disk: self.clone() })
     }
 }
 
@@ -171,24 +163,6 @@ impl Shard {
         self.reactor.submit(now, class, operation)
     }
 
-    /// [`Shard::submit`], of an operation that is cancelled with all others
-    /// under `intent`: by the next [`run_once`](Self::run_once), whose sleep ends for
-    /// it, if the intent is cancelled by then or during the sleep.
-    ///
-    /// # Errors
-    /// As for [`Shard::submit`].
-    pub fn submit_with_intent(
-        &mut self,
-        intent: &Intent,
-        class: &Class,
-        operation: Operation,
-    ) -> Result<OperationId, (SubmitError, Operation)> {
-        let id = self.submit(class, operation)?;
-        let waker = || self.reactor.engine().waker();
-        self.intents.get_or_insert_with(|| Intents::new(waker())).join(intent, id);
-        Ok(id)
-    }
-
     /// Hands to the disk what may go, and sleeps until an operation ends, a
     /// wake-up comes, the queue has to be asked again, or `timeout` has passed.
     /// Does not sleep with a timeout of zero, or while there is something to
@@ -202,36 +176,17 @@ impl Shard {
     /// is lost: the call can be repeated.
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.reactor.process().check()?;
-        self.cancel_by_intent();
         self.reactor.run_once(timeout, &mut |_, _| ())?;
-        self.cancel_by_intent();
         if timeout == Some(Duration::ZERO) {
             self.reactor.watch();
         }
         Ok(())
     }
 
-    /// Cancels what is under intents that were cancelled.
-    fn cancel_by_intent(&mut self) {
-        let Some(intents) = &mut self.intents else { return };
-        let unwanted = intents.unwanted();
-        if unwanted.as_slice().is_empty() {
-            return;
-        }
-        let now = self.reactor.now();
-        for id in unwanted {
-            self.reactor.cancel(now, id);
-        }
-    }
-
     /// An operation that has ended.
     pub fn pop(&mut self) -> Option<Completion> {
         self.reactor.process().check().ok()?;
-        let completion = self.reactor.pop();
-        if let (Some(intents), Some(completion)) = (&mut self.intents, &completion) {
-            intents.leave(completion.id);
-        }
-        completion
+        self.reactor.pop()
     }
 
     /// In how long the next [`run_once`](Self::run_once) must come if nothing happens
@@ -249,7 +204,7 @@ impl Shard {
         self.reactor.process().is_here() && self.reactor.cancel(now, id)
     }
 
-    /// Reactor submitted and not popped.
+    /// Operations submitted and not popped.
     pub fn len(&self) -> usize {
         self.reactor.len()
     }

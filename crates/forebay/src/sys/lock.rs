@@ -62,10 +62,6 @@ impl<T> Lock<T> {
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
-
-    pub(crate) fn into_inner(self) -> T {
-        self.mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<T: Default> Lock<T> {
@@ -252,6 +248,6 @@ mod tests {
         assert!(lock.try_lock().is_none());
         drop(guard);
         assert_none_held();
-        assert_eq!(lock.into_inner(), 7);
+        assert_eq!(*lock.lock(), 7);
     }
 }

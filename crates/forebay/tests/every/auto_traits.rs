@@ -8,8 +8,8 @@ use forebay::engine::{Engine, EngineWaker};
 use forebay::shard::Shard;
 use forebay::{
     AdmitFor, AdmitFuture, AdmitMany, AdmitParts, Admitting, BacklogController, BufferPool,
-    BufferedWriter, Class, ClassGroup, Deletion, Discarder, Disk, Entered, File, Intent, Op,
-    Permit, Request, Scheduler, SchedulerBuilder, ThreadPermit,
+    BufferedWriter, Class, ClassGroup, Deletion, Discarder, Disk, Entered, File, Op, Permit,
+    Request, Scheduler, SchedulerBuilder, ThreadPermit,
 };
 
 use super::futures::Bed;
@@ -21,7 +21,7 @@ fn can_be_spawned<T: Send>(_: T) {}
 #[test]
 fn handles_may_be_used_in_any_thread() {
     anywhere::<(Scheduler, SchedulerBuilder, Class, ClassGroup, Disk)>();
-    anywhere::<(File, Intent, BufferPool, BacklogController)>();
+    anywhere::<(File, BufferPool, BacklogController)>();
     anywhere::<(BufferedWriter<StdFile>, BufferedWriter<Arc<StdFile>>, Discarder, Deletion)>();
     anywhere::<(Permit, EngineWaker)>();
 }

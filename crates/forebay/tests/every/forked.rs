@@ -12,7 +12,7 @@ use forebay::properties::Properties;
 use forebay::shard::Shard;
 use forebay::{
     AlignedBuf, BufResult, BufferPool, BufferedWriter, Class, ClassGroup, Deletion, Discarder,
-    DiscarderOptions, Disk, File, FileOptions, Intent, Limits, Op, Permit, Request, Scheduler,
+    DiscarderOptions, Disk, File, FileOptions, Limits, Op, Permit, Request, Scheduler,
     ThreadPermit,
 };
 use tempfile::TempDir;
@@ -37,7 +37,6 @@ pub(crate) struct Handles {
     pub(crate) busy_writer: Arc<BufferedWriter<StdFile>>,
     pub(crate) file: File,
     pub(crate) requests: Vec<Request<BufResult<AlignedBuf>>>,
-    pub(crate) intent: Intent,
     pub(crate) shard: Shard,
     pub(crate) engine: Engine,
     pub(crate) engine_waker: EngineWaker,
@@ -81,7 +80,6 @@ impl Handles {
             shard: disk.shard(&EngineConfig::default()).unwrap(),
             engine_waker: engine.waker(),
             deletion: discarder.delete(dir.path().join("nothing")),
-            intent: Intent::new(),
             pool: BufferPool::new(LEN as usize, 1 << 20),
             properties: Properties::parse("test", PROPERTIES).unwrap(),
             busy_writer,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use forebay::engine::{Engine, EngineConfig, Operation};
 use forebay::{
     AdmitError, AdmitFor, AlignedBuf, BacklogController, BufResult, BufferPool, DeleteError,
-    DeleteErrorCause, Discarder, DiscarderOptions, Forked, Intent, Limits, Op, Request, Scheduler,
+    DeleteErrorCause, Discarder, DiscarderOptions, Forked, Limits, Op, Request, Scheduler,
 };
 
 use super::forked::{Handles, LEN, buffer, options};
@@ -237,21 +237,10 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("File::sync_data", |h| is_forked(&h.file.sync_data(&h.class).wait())),
     ("File::trim", |h| h.file.trim(&h.class).wait().is_err()),
     ("File::truncate", |h| is_forked(&h.file.truncate(&h.class, 0).wait())),
-    ("File::with_intent", |h| {
-        let file = h.file.with_intent(&h.intent);
-        is_forked(&file.write_at(&h.class, buffer(), 0).wait().0)
-    }),
     ("File::write_at", |h| is_forked(&h.file.write_at(&h.class, buffer(), 0).wait().0)),
     ("File::write_vectored_at", |h| {
         is_forked(&h.file.write_vectored_at(&h.class, vec![buffer()], 0).wait().0)
     }),
-    ("Intent::cancel", |h| {
-        h.intent.cancel();
-        true
-    }),
-    ("Intent::child", |h| h.intent.child().is_cancelled() || !Intent::new().is_cancelled()),
-    ("Intent::is_cancelled", |h| h.intent.is_cancelled()),
-    ("Intent::new", |_| !Intent::new().is_cancelled()),
     ("Permit::admit_more", |h| {
         no_permit(&polled(h.permits[0].admit_more(&h.class, Op::Read, LEN)).unwrap())
     }),
@@ -320,10 +309,6 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("Shard::submit", |h| {
         let operation = Operation::unlink("/nothing/there", 0).unwrap();
         h.shard.submit(&h.class, operation).is_err()
-    }),
-    ("Shard::submit_with_intent", |h| {
-        let operation = Operation::unlink("/nothing/there", 0).unwrap();
-        h.shard.submit_with_intent(&h.intent, &h.class, operation).is_err()
     }),
     ("Shard::timeout", |h| h.shard.timeout().is_none_or(|timeout| timeout < Duration::MAX)),
     ("Shard::waker", |h| {

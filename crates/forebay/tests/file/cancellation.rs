@@ -6,65 +6,24 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use forebay::engine::BackendChoice;
-use forebay::{BufResult, BufferPool, DiskRates, FileOptions, Intent, RequestError};
-use rustix::io::Errno;
+use forebay::properties::Properties;
+use forebay::{BufResult, BufferPool, DiskRates, FileOptions, RequestError};
 
 use crate::fixture::{BLOCK, Bed, RATES, STUCK, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
-    an_intent_cancels_all_that_is_under_it,
-    an_intent_that_was_cancelled_admits_nothing,
     dropping_a_waiting_request_gives_its_buffer_back,
     everything_can_be_dropped_at_once,
     a_wait_that_ends_in_time_leaves_the_request_on_its_way,
     a_wait_after_the_answer_was_taken_is_an_error,
     a_detached_write_goes_on_to_its_end_when_all_else_is_dropped,
-    a_detached_request_is_still_cancelled_with_its_intent,
     a_request_that_was_refused_says_so_when_it_is_detached,
-}
-
-fn is_cancelled<T>(result: &std::io::Result<T>) -> bool {
-    result.as_ref().err().and_then(Errno::from_io_error) == Some(Errno::CANCELED)
 }
 
 /// Waits for what another thread is about to do.
 fn until(mut done: impl FnMut() -> bool) {
     while !done() {
         std::thread::yield_now();
-    }
-}
-
-fn an_intent_cancels_all_that_is_under_it(backend: BackendChoice) {
-    let bed = Bed::with(backend, STUCK, 1);
-    let file = bed.file();
-    let intent = Intent::new();
-    let under = file.with_intent(&intent);
-    let write = |n: u64| under.write_at(&bed.class, filled(BLOCK, 1), n * BLOCK as u64);
-    let requests: Vec<_> = (0..1000).map(write).collect();
-    // Another one, not under it, is not cancelled.
-    let other = file.sync_all(&bed.class);
-    intent.cancel();
-    assert!(intent.is_cancelled());
-    let mut cancelled = 0;
-    for request in requests {
-        let BufResult(result, buffer) = request.wait();
-        cancelled += usize::from(is_cancelled(&result));
-        assert_eq!(buffer.len(), BLOCK);
-    }
-    // What a burst lets through went at once: 128 KiB in blocks.
-    assert!(cancelled >= 1000 - 33, "{cancelled}");
-    drop(other);
-}
-
-fn an_intent_that_was_cancelled_admits_nothing(backend: BackendChoice) {
-    let bed = Bed::with(backend, STUCK, 1);
-    let intent = Intent::new();
-    intent.cancel();
-    let file = bed.file().with_intent(&intent);
-    // The first could go at once; all others would wait for ever.
-    for _ in 0..3 {
-        let result = file.sync_all(&bed.class).wait();
-        assert!(result.is_ok() || is_cancelled(&result));
     }
 }
 
@@ -84,8 +43,7 @@ fn dropping_a_waiting_request_gives_its_buffer_back(backend: BackendChoice) {
 
 fn a_wait_that_ends_in_time_leaves_the_request_on_its_way(backend: BackendChoice) {
     let bed = Bed::with(backend, STUCK, 1);
-    let intent = Intent::new();
-    let file = bed.file().with_intent(&intent);
+    let file = bed.file();
     let write = |n: u64| file.write_at(&bed.class, filled(BLOCK, 1), n * BLOCK as u64);
     // a burst lets 32 through, and nothing comes after for an hour
     let _before: Vec<_> = (0..64).map(write).collect();
@@ -93,10 +51,14 @@ fn a_wait_that_ends_in_time_leaves_the_request_on_its_way(backend: BackendChoice
     for timeout in [Duration::ZERO, Duration::from_millis(2)] {
         assert!(last.wait_timeout(timeout).is_none());
     }
-    intent.cancel();
+    let fast = format!(
+        "disks: [{{mountpoint: {}, read_iops: 100000, write_iops: 100000, \
+         read_bandwidth: 1000000000, write_bandwidth: 1000000000}}]",
+        bed.dir().display()
+    );
+    bed.scheduler.reload(&Properties::parse("fast", &fast).unwrap()).unwrap();
     let BufResult(result, buffer) = last.wait_timeout(Duration::MAX).unwrap();
-    assert!(is_cancelled(&result), "{result:?}");
-    assert_eq!(buffer.len(), BLOCK);
+    assert_eq!((result.unwrap(), buffer.len()), (BLOCK, BLOCK));
     assert!(last.wait_timeout(Duration::ZERO).is_none(), "the answer is given once");
 }
 
@@ -177,22 +139,6 @@ fn a_detached_write_goes_on_to_its_end_when_all_else_is_dropped(backend: Backend
     let is_whole = || fs::read(&path).is_ok_and(|data| data == [7; LEN]);
     until(|| is_whole() || begun.elapsed() > Duration::from_secs(30));
     assert!(is_whole(), "{} bytes", fs::metadata(&path).unwrap().len());
-}
-
-fn a_detached_request_is_still_cancelled_with_its_intent(backend: BackendChoice) {
-    let bed = Bed::with(backend, STUCK, 1);
-    let intent = Intent::new();
-    let under = bed.file().with_intent(&intent);
-    for n in 0..100 {
-        let write = under.write_at(&bed.class, filled(BLOCK, 1), n * BLOCK as u64);
-        write.detach().unwrap();
-    }
-    intent.cancel();
-    // A class whose requests wait is not removed.
-    let begun = Instant::now();
-    let is_removed = || bed.scheduler.remove_class(&bed.class).is_ok();
-    until(|| is_removed() || begun.elapsed() > Duration::from_secs(30));
-    assert!(begun.elapsed() < Duration::from_secs(30));
 }
 
 fn a_request_that_was_refused_says_so_when_it_is_detached(backend: BackendChoice) {

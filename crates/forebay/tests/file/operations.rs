@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 
 use forebay::engine::{BackendChoice, Operation};
-use forebay::{AlignedBuf, Class, DirectFile, DiskConfig, DiskRates, File, Intent, Op, Scheduler};
+use forebay::{AlignedBuf, Class, DirectFile, DiskConfig, DiskRates, File, Op, Scheduler};
 
 use crate::fixture::{BLOCK, Bed, RATES, filled};
 
@@ -62,20 +62,6 @@ fn a_request_says_where_its_time_went() {
         assert!(timing.queue_nanos >= held_for.as_nanos() as u64, "{timing:?}");
         assert!(timing.disk_nanos > 0, "{timing:?}");
     }
-}
-
-#[test]
-fn a_request_under_a_cancelled_intent_is_not_sent() {
-    let bed = Bed::new(BackendChoice::Auto);
-    let (file, intent) = (bed.file(), Intent::new());
-    intent.cancel();
-    for _ in 0..100 {
-        let (written, timing) =
-            file.with_intent(&intent).write_at(&bed.class, filled(BLOCK, 1), 0).timed().wait();
-        assert!(written.into_result().is_err());
-        assert_eq!((timing.queue_nanos, timing.disk_nanos), (0, 0));
-    }
-    assert_eq!(file.disk().counters().dispatched, 0);
 }
 
 #[test]

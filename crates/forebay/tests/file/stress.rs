@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay::engine::BackendChoice;
-use forebay::{BufResult, BufferPool, Class, File, Intent, Request, Scheduler};
+use forebay::{BufResult, BufferPool, Class, File, Request, Scheduler};
 
 use crate::fixture::{BLOCK, Bed};
 use crate::stress_shared::{RATES, Random, any_class, meddle, rounds};
@@ -73,8 +73,7 @@ impl Worker {
                 0 => self.class.set_shares(1 + self.random.below(1000) as u32).unwrap(),
                 1 => self.drop_reads(),
                 2 => self.drop_write(round),
-                3 => self.cancel_intent(),
-                4..7 => self.write(round),
+                3..7 => self.write(round),
                 _ => self.read(),
             }
         }
@@ -144,25 +143,6 @@ impl Worker {
         let block = BLOCKS - 1;
         self.written[block] = None;
         drop(self.start_write(block, 1, version));
-    }
-
-    fn cancel_intent(&mut self) {
-        let intent = Intent::new();
-        let file = self.file.with_intent(&intent);
-        let reads: Vec<_> = (0..10u64)
-            .map(|n| {
-                let buffer = self.pool.take(BLOCK).unwrap();
-                file.read_at(&self.class, buffer, self.offset(n as usize))
-            })
-            .collect();
-        if self.random.below(2) == 0 {
-            intent.cancel();
-        }
-        for read in reads {
-            let BufResult(result, buffer) = read.wait();
-            assert_eq!(buffer.len(), BLOCK);
-            assert!(intent.is_cancelled() || result.is_ok());
-        }
     }
 }
 

@@ -16,6 +16,5 @@ mod cancellation;
 mod data;
 mod event_loop;
 mod faults;
-mod intents;
 mod sharing;
 mod stress;

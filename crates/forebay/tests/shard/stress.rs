@@ -1,4 +1,4 @@
-//! Random operations, cancellations, intents and drops of shards, while classes
+//! Random operations, cancellations and drops of shards, while classes
 //! come and go and figures change: nothing is lost, nothing leaks.
 //!
 //! `STRESS_ROUNDS=300000` makes it a million rounds.
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use forebay::engine::{BackendChoice, Operation};
 use forebay::shard::{Completion, OperationId, Shard, SubmitError};
-use forebay::{BufferPool, Class, DirectFile, Disk, Intent, Scheduler};
+use forebay::{BufferPool, Class, DirectFile, Disk, Scheduler};
 use rustix::io::Errno;
 
 use crate::fixture::{BLOCK, Bed, config};
@@ -21,15 +21,12 @@ const THREADS: u64 = 3;
 const BLOCKS: usize = 64;
 const ROUNDS: u64 = 4_000;
 const OPERATIONS_MAX: usize = 100;
-const INTENTS: usize = 4;
 
 fn random_operations_cancellations_and_drops(backend: BackendChoice) {
     let bed = Bed::with(RATES, &config(backend));
     let file = bed.file();
     std::fs::write(bed.path("data"), vec![0; THREADS as usize * BLOCKS * BLOCK]).unwrap();
     let pool = BufferPool::new(BLOCK, 1 << 30);
-    // all threads cancel the intents of all others
-    let query = Intent::new();
     let (dir, over) = (bed.dir(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| meddle(&bed.scheduler, dir, &over));
@@ -37,15 +34,14 @@ fn random_operations_cancellations_and_drops(backend: BackendChoice) {
             .map(|thread| {
                 let class = bed.scheduler.add_class(&format!("class {thread}"), 100).unwrap();
                 let (scheduler, disk) = (&bed.scheduler, bed.disk());
-                let (file, pool, query) = (&file, &pool, &query);
+                let (file, pool) = (&file, &pool);
                 scope.spawn(move || {
                     let shard = disk.shard(&config(backend)).unwrap();
-                    let intents = std::array::from_fn(|_| query.child());
                     let random = Random(thread);
                     let first = thread as usize * BLOCKS;
                     let under_way = Vec::new();
-                    let place = Place { scheduler, disk, class, file, pool, query, first };
-                    Worker { place, backend, shard, random, intents, under_way }.work();
+                    let place = Place { scheduler, disk, class, file, pool, first };
+                    Worker { place, backend, shard, random, under_way }.work();
                 })
             })
             .collect();
@@ -56,7 +52,6 @@ fn random_operations_cancellations_and_drops(backend: BackendChoice) {
         bed.scheduler.remove_class(&class).unwrap();
     }
     assert_eq!(bed.disk().in_flight(), Duration::ZERO);
-    assert!(format!("{query:?}").contains("members: 0"), "{query:?}");
     assert_eq!(pool.taken_bytes(), 0, "buffers are lost");
 }
 
@@ -67,7 +62,6 @@ struct Place<'a> {
     class: Class,
     file: &'a DirectFile,
     pool: &'a BufferPool,
-    query: &'a Intent,
     /// The first of its blocks.
     first: usize,
 }
@@ -77,8 +71,6 @@ struct Worker<'a> {
     backend: BackendChoice,
     shard: Shard,
     random: Random,
-    /// Parts of the query that all threads share.
-    intents: [Intent; INTENTS],
     under_way: Vec<OperationId>,
 }
 
@@ -88,8 +80,7 @@ impl Worker<'_> {
             match self.random.below(100) {
                 0 => self.start_again(),
                 1..4 => self.place.class.set_shares(1 + self.random.below(1000) as u32).unwrap(),
-                4..8 => self.cancel_intent(),
-                8..16 => self.cancel_one(),
+                4..16 => self.cancel_one(),
                 16..40 => self.turn(),
                 _ => self.submit(),
             }
@@ -118,11 +109,7 @@ impl Worker<'_> {
             _ => Operation::read(file, offset, buffer),
         };
         let class = any_class(self.place.scheduler, &self.place.class, &mut self.random);
-        let submitted = match self.intents.get(self.random.below(2 * INTENTS)) {
-            Some(intent) => self.shard.submit_with_intent(intent, &class, operation),
-            None => self.shard.submit(&class, operation),
-        };
-        match submitted {
+        match self.shard.submit(&class, operation) {
             Ok(id) => self.under_way.push(id),
             Err((error, _)) => assert_eq!(error, SubmitError::ClassRemoved),
         }
@@ -152,12 +139,6 @@ impl Worker<'_> {
             let id = self.under_way[self.random.below(self.under_way.len())];
             self.shard.cancel(id);
         }
-    }
-
-    fn cancel_intent(&mut self) {
-        let place = self.random.below(INTENTS);
-        let part = self.place.query.child();
-        std::mem::replace(&mut self.intents[place], part).cancel();
     }
 
     /// Drops the shard with all that it has, and makes another.
