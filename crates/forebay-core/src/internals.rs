@@ -19,7 +19,7 @@ pub struct FairQueueAlone {
 impl FairQueueAlone {
     /// An empty queue; `None` never happens, and would be a full tree.
     pub fn new() -> Option<Self> {
-        let tree = Arc::new(ClassTree::new(DiskTime::ZERO, true));
+        let tree = Arc::new(ClassTree::new(true));
         let peers = Arc::new(Peers::new(1, ClassTree::NODES));
         let class = tree.add_class(None, 100).ok()?;
         let fair = FairQueue::new(

@@ -33,9 +33,6 @@ pub struct GroupConfig {
     pub requests_max: u32,
     /// How often a busy shard polls at the least, in nanoseconds.
     pub tick_nanos: u64,
-    /// Disk time that a class may claim at once for having been idle. Zero is
-    /// fair; more favours bursts at the cost of everybody else.
-    pub idle_credit: DiskTime,
     /// What decides how much work [`Policy::PaceWindow`] sends to the disk.
     pub control: Control,
     /// What requests may take in the disk. Only [`Policy::PaceWindow`] heeds
@@ -45,7 +42,7 @@ pub struct GroupConfig {
 
 impl GroupConfig {
     /// The usual configuration: at most 64 shards of a million requests each,
-    /// a tick of 0.5 ms, no idle credit.
+    /// a tick of 0.5 ms.
     pub const fn new(model: DiskModel, policy: Policy) -> Self {
         Self {
             model,
@@ -54,7 +51,6 @@ impl GroupConfig {
             shards_max: 64,
             requests_max: 1 << 20,
             tick_nanos: 500_000,
-            idle_credit: DiskTime::ZERO,
             control: Control::Knee,
             latency_target: None,
         }
@@ -105,7 +101,7 @@ impl IoGroup {
                 config.latency_target,
             ),
             model: config.model,
-            tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
+            tree: Arc::new(ClassTree::new(sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
             discards: Discards::new(&config.policy, shards_max, sole),
             head: Arc::new(Head::new()),

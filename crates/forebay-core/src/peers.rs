@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn of_many_shards_a_request_looks_at_33_and_at_all_in_turn() {
-        let tree = ClassTree::new(DiskTime::ZERO, false);
+        let tree = ClassTree::new(false);
         let class = tree.add_class(None, 1).unwrap().node();
         let peers = Peers::new(SHARDS_MAX, ClassTree::NODES);
         let shards: Vec<_> = core::iter::from_fn(|| peers.join()).collect();

@@ -4,9 +4,7 @@ pub(crate) mod units;
 
 use core::time::Duration;
 
-use forebay_core::{
-    Ceiling, Control, DiskModel, DiskTime, LatencyTarget, Policy, QueueDiscipline, Time,
-};
+use forebay_core::{Ceiling, Control, DiskModel, LatencyTarget, Policy, QueueDiscipline, Time};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Properties;
 use serde::{Deserialize, Serialize};
@@ -121,8 +119,6 @@ pub struct SchedulerConfig {
     pub order: QueueDiscipline,
     /// How often a busy shard is taken to poll at the least, in nanoseconds.
     pub tick_nanos: u64,
-    /// Disk time that a class may claim at once for having been idle.
-    pub idle_credit: DiskTime,
     /// Whether reads and all else have a budget each.
     pub duplex: bool,
     /// What requests may take in the disk; nothing is corrected if not given.
@@ -140,7 +136,6 @@ impl Default for SchedulerConfig {
             policy: None,
             order: QueueDiscipline::StartTime,
             tick_nanos: 500_000,
-            idle_credit: DiskTime::ZERO,
             duplex: false,
             latency_target: None,
             control: Control::default(),

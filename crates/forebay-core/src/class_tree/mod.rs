@@ -18,7 +18,6 @@ pub(crate) use node::Node;
 use node::check_shares;
 pub(crate) use tags::Credit;
 
-use crate::DiskTime;
 use crate::limit::Limits;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded};
 
@@ -26,7 +25,6 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded};
 #[derive(Debug)]
 pub(crate) struct ClassTree {
     nodes: Vec<Padded<Node>>,
-    idle_credit: DiskTime,
     /// A single shard uses it.
     sole: bool,
     /// Whether any node ever had limits.
@@ -37,21 +35,21 @@ pub(crate) struct ClassTree {
 
 impl ClassTree {
     /// `sole` if a single shard uses it.
-    pub(crate) fn new(idle_credit: DiskTime, sole: bool) -> Self {
-        Self::with_nodes(NODES_MAX, idle_credit, sole)
+    pub(crate) fn new(sole: bool) -> Self {
+        Self::with_nodes(NODES_MAX, sole)
     }
 
     /// A tree with room for so many classes only.
     #[cfg(all(test, loom))]
     pub(crate) fn small(classes: usize, sole: bool) -> Self {
-        Self::with_nodes(FIRST_CLASS + classes, DiskTime::ZERO, sole)
+        Self::with_nodes(FIRST_CLASS + classes, sole)
     }
 
-    fn with_nodes(nodes: usize, idle_credit: DiskTime, sole: bool) -> Self {
+    fn with_nodes(nodes: usize, sole: bool) -> Self {
         let nodes: Vec<_> = (0..nodes).map(|_| Padded(Node::new(sole))).collect();
         let _root = nodes[usize::from(ROOT)].0.slot.take();
         let (limited, changes) = (AtomicBool::new(false), Padded(AtomicU64::new(0)));
-        Self { nodes, idle_credit, sole, limited, changes }
+        Self { nodes, sole, limited, changes }
     }
 
     /// Nodes that hold others: the root and the groups of classes. A shard has an order of children
@@ -205,9 +203,10 @@ impl ClassTree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DiskTime;
 
     fn tree() -> ClassTree {
-        ClassTree::new(DiskTime::ZERO, false)
+        ClassTree::new(false)
     }
 
     #[test]

@@ -62,18 +62,18 @@ impl ClassTree {
 
     fn raise_on_wake(&self, id: NodeId, shards_before: u64, credit: Credit) {
         let credit = if shards_before == 0 { credit.alone } else { credit.beside_others };
-        self.raise(id, self.idle_credit.units().max(credit), shards_before > 0);
+        self.raise(id, credit, shards_before > 0);
     }
 
     /// Of what a node is owed, `credit` of disk time is kept.
     pub(crate) fn keep_credit(&self, id: NodeId, credit: u64) {
-        self.raise(id, self.idle_credit.units().max(credit), true);
+        self.raise(id, credit, true);
     }
 
     /// Moves the tag of a node that could not be served up to its parent's
-    /// virtual time: not having asked earns no credit beyond the idle credit.
+    /// virtual time: not having asked earns no credit.
     pub(crate) fn catch_up(&self, id: NodeId) {
-        self.raise(id, self.idle_credit.units(), true);
+        self.raise(id, 0, true);
     }
 
     /// Disk time that a node is owed: how far it is behind its parent's virtual

@@ -17,7 +17,8 @@ pub(super) struct Lag {
     classes: Vec<Progress>,
     /// For each pair of classes, what each of them had got when both began to have work.
     pairs: Vec<Pair>,
-    idle_credit: f64,
+    /// Units of disk time that a class may save up.
+    credit: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +38,14 @@ struct Pair {
 }
 
 impl Lag {
-    pub(super) fn new(classes: usize, idle_credit: DiskTime) -> Self {
+    pub(super) fn new(classes: usize, credit: DiskTime) -> Self {
         let pair = |one, other| Pair { members: [one, other], since: None };
         let pairs = (0..classes).flat_map(|one| (one + 1..classes).map(move |b| pair(one, b)));
         let progress = Progress { dispatched: 0, largest: 0, owed: 0 };
         Self {
             classes: vec![progress; classes],
             pairs: pairs.collect(),
-            idle_credit: idle_credit.units() as f64,
+            credit: credit.units() as f64,
         }
     }
 
@@ -94,7 +95,7 @@ impl Lag {
             let request = pair.members.map(|class| {
                 let largest = self.classes[class].largest as f64;
                 // A tag is a whole number.
-                per_share(class, largest + self.idle_credit) + 1.0
+                per_share(class, largest + self.credit) + 1.0
             });
             let lag = part(0) - part(1);
             let behind = if lag > 0.0 { b } else { a };

@@ -112,12 +112,12 @@ impl Invariants {
         let is_ours = matches!(policy, Policy::PaceWindow { .. });
         let tick = if let Polling::Tick(tick) = config.polling { tick } else { 0 };
         let wake_up = saturating_nanos(config.wake_up_latency);
-        let (credit, patience) = (config.scheduler.idle_credit, config.scheduler.tick_nanos);
+        let patience = config.scheduler.tick_nanos;
         let parents: Vec<Shares> =
             jobs.groups.iter().map(|group| Shares::new(group.shares)).collect();
         // a run on a disk that seeks goes before others as what was saved up does
         let run = if model.seeks() { RUN_CHARGED_NANOS } else { 0 };
-        let credit = credit.plus(DiskTime::from_nanos(run));
+        let credit = DiskTime::from_nanos(run);
         let group = |io_group| GroupWatch {
             io_group,
             ledgers: numbers.iter().map(|_| Ledger::new(classes.len())).collect(),

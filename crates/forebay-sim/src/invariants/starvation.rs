@@ -45,7 +45,7 @@ pub(super) struct Starvation {
     /// others.
     paid_at: Vec<f64>,
     largest: u64,
-    /// Disk time of the tick, the wake-up latency and the idle credit.
+    /// Disk time of the tick, the wake-up latency, and a run on a disk that seeks.
     extra: f64,
 }
 

@@ -40,7 +40,6 @@ impl Scheduler {
             group_config.requests_max = REQUESTS_MAX;
             group_config.order = config.order;
             group_config.tick_nanos = config.tick_nanos;
-            group_config.idle_credit = config.idle_credit;
             group_config.latency_target = config.latency_target;
             group_config.control = config.control;
             let io_group = IoGroup::new(group_config);

@@ -47,7 +47,6 @@ impl Model {
         let mut config = GroupConfig::new(disk.clone(), policy);
         config.shards_max = [1, 2, 3, 5][usize::from(bytes.any()) % 4];
         config.requests_max = [8, 40, 200][usize::from(bytes.any()) % 3];
-        config.idle_credit = DiskTime::from_nanos(u64::from(bytes.any() / 128) * 1_000_000);
         let requests_max = config.requests_max as usize;
         let shards_max = config.shards_max;
         let group = IoGroup::new(config);
