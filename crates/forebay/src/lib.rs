@@ -87,8 +87,8 @@
 //! [`Deadlock`](std::io::ErrorKind::Deadlock).
 //!
 //! All of them share one budget per disk, and one account per class. What was
-//! counted is in a [`Scheduler::snapshot`]; with the cargo feature `metrics`, a
-//! `metrics::Endpoint` serves it as OpenMetrics.
+//! counted is in a [`Scheduler::snapshot`]; the cargo feature `metrics`
+//! makes OpenMetrics text of it, and the feature `endpoint` serves that.
 //!
 //! ```
 //! use std::fs::File;

@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::future::Future;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -15,7 +15,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use forebay::engine::{Backend, BackendChoice, Engine, EngineConfig, Operation, PushError};
-use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
 use forebay::properties::Properties;
 use forebay::shard::SubmitError;
 use forebay::{
@@ -321,28 +320,6 @@ fn a_program_that_may_lock_no_memory_has_another_engine_or_is_told_which_limit_t
             let is_another = engine.backend() == Backend::LinuxAio && sqpoll.is_none();
             is_set && (engine.backend() == expected || is_another) && read == 4096
         });
-    }
-}
-
-#[test]
-fn a_child_that_drops_an_endpoint_leaves_the_parents() {
-    let scheduler = Scheduler::builder().build().unwrap();
-    let config = EndpointConfig { address: ([127, 0, 0, 1], 0).into(), ..Default::default() };
-    let observed = scheduler.clone();
-    let endpoint = Endpoint::start(&config, move || open_metrics(observed.snapshot())).unwrap();
-    let address = endpoint.address();
-    let endpoint = Cell::new(Some(endpoint));
-    for _ in 0..3 {
-        in_child(|| {
-            drop(endpoint.take());
-            true
-        });
-        let mut client = std::net::TcpStream::connect(address).unwrap();
-        client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        client.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-        let mut head = [0; 15];
-        client.read_exact(&mut head).unwrap();
-        assert_eq!(&head, b"HTTP/1.1 200 OK");
     }
 }
 

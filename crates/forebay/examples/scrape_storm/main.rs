@@ -2,7 +2,7 @@
 //! it: 1,000 scrapes per second, beside clients that send nothing, half a
 //! request or garbage, or do not read their answer.
 //!
-//! `cargo run --release -p forebay --features metrics --example scrape_storm`,
+//! `cargo run --release -p forebay --features endpoint --example scrape_storm`,
 //! with the seconds as an argument if not 10, prints, for instance:
 //!
 //! ```text

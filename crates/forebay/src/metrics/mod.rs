@@ -4,12 +4,10 @@
 //! and any thread may read: counting takes no lock and no locked instruction.
 //! A [`Snapshot`] adds them up.
 //!
-//! With the feature `metrics` a snapshot is also OpenMetrics text, and an
-//! endpoint serves it.
+//! With the feature `metrics` a snapshot is also OpenMetrics text. With the
+//! feature `endpoint` an `Endpoint` serves it.
 
 mod discards;
-#[cfg(feature = "metrics")]
-mod endpoint;
 mod histogram;
 #[cfg(feature = "metrics")]
 mod open_metrics;
@@ -19,8 +17,8 @@ mod traffic;
 
 pub use discards::Discards;
 pub(crate) use discards::{DiscardCounts, Waiting};
-#[cfg(feature = "metrics")]
-pub use endpoint::{Endpoint, EndpointConfig};
+#[cfg(feature = "endpoint")]
+pub use forebay_endpoint::{Endpoint, EndpointConfig};
 pub use histogram::Distribution;
 #[cfg(feature = "metrics")]
 pub use open_metrics::{open_metrics, open_metrics_of};

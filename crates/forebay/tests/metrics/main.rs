@@ -3,9 +3,9 @@
 
 #[cfg(feature = "metrics")]
 mod documented;
-#[cfg(feature = "metrics")]
+#[cfg(feature = "endpoint")]
 mod endpoint;
 mod snapshot;
-#[cfg(feature = "metrics")]
+#[cfg(feature = "endpoint")]
 #[path = "../../examples/scrape_storm/storm.rs"]
 mod storm;

@@ -41,9 +41,6 @@ const VALUES: &[&str] = &[
     "WriteBuf",
 ];
 
-/// Types that have a test of their own: the feature `metrics` is not on in the others.
-const TESTED_ELSEWHERE: &[&str] = &["Endpoint"];
-
 /// Traits of the standard library whose methods count as a type's own.
 const TRAITS: &[&str] = &["BufRead", "Iterator", "Read", "Seek", "Write"];
 
@@ -98,7 +95,7 @@ fn every_public_method_of_what_has_state_is_tested_in_a_child() {
     assert_none(stale.map(|value| (*value).to_owned()), "types that are not in the sources");
     let has_state = |method: &&Method| {
         let of = method.of.as_str();
-        !VALUES.contains(&of) && !TESTED_ELSEWHERE.contains(&of)
+        !VALUES.contains(&of)
     };
     let found: BTreeSet<String> = methods
         .iter()
@@ -119,7 +116,7 @@ fn every_handle_is_tested_for_the_threads_that_it_may_be_used_in() {
         .iter()
         .filter(|method| !VALUES.contains(&method.of.as_str()))
         .filter(|method| method.is_public || is_of_a_trait(method, &["Drop", "Future"]))
-        .filter(|method| !is_listed(&method.of) && !TESTED_ELSEWHERE.contains(&&*method.of))
+        .filter(|method| !is_listed(&method.of))
         .map(|method| format!("{} is not in {TESTS}/auto_traits.rs", method.of));
     assert_none(missing.collect::<BTreeSet<_>>(), "lists of every");
 }

@@ -18,14 +18,14 @@ const AGE_WHILE_TAKEN_MAX: Duration = Duration::from_secs(1);
 
 /// A whole answer, for all who get it.
 #[derive(Debug)]
-pub(super) struct Response {
+pub(crate) struct Response {
     head: String,
     body: String,
     is_void: AtomicBool,
 }
 
 impl Response {
-    pub(super) fn new(status: &str, content_type: &str, body: String) -> Arc<Self> {
+    pub(crate) fn new(status: &str, content_type: &str, body: String) -> Arc<Self> {
         let content_type = match content_type {
             "" => String::new(),
             kind => format!("content-type: {kind}\r\n"),
@@ -38,12 +38,12 @@ impl Response {
     }
 
     /// How many bytes it has.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.head.len() + self.body.len()
     }
 
     /// What is to be sent next of it, after so many bytes.
-    pub(super) fn after(&self, sent: usize) -> &[u8] {
+    pub(crate) fn after(&self, sent: usize) -> &[u8] {
         let (head, body) = (self.head.as_bytes(), self.body.as_bytes());
         match head.get(sent..) {
             Some(rest) if !rest.is_empty() => rest,
@@ -52,13 +52,13 @@ impl Response {
     }
 
     /// Whether its memory is needed: whoever takes it is cut off.
-    pub(super) fn is_void(&self) -> bool {
+    pub(crate) fn is_void(&self) -> bool {
         self.is_void.load(Ordering::Relaxed)
     }
 }
 
 /// Makes the text, and keeps the last one as a whole answer.
-pub(super) struct Page<F> {
+pub(crate) struct Page<F> {
     text: F,
     made: Option<Made>,
     /// The one before.
@@ -73,12 +73,12 @@ struct Made {
 }
 
 impl<F: Fn() -> String> Page<F> {
-    pub(super) const fn new(text: F) -> Self {
+    pub(crate) const fn new(text: F) -> Self {
         Self { text, made: None, earlier: Weak::new() }
     }
 
     /// The answer to a scrape at `now`.
-    pub(super) fn answer(&mut self, now: Instant) -> Arc<Response> {
+    pub(crate) fn answer(&mut self, now: Instant) -> Arc<Response> {
         if let Some(Made { at, age_max, answer }) = &self.made {
             let age = now.saturating_duration_since(*at);
             if age < *age_max {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::page::Response;
+use crate::page::Response;
 
 /// A longer request is refused.
 const REQUEST_LEN_MAX: usize = 4096;
@@ -25,7 +25,7 @@ const IGNORED_LEN_MAX: usize = 64 * 1024;
 
 /// Whether there is more to do.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Again,
     Over,
 }
@@ -47,8 +47,8 @@ struct Answering {
 }
 
 #[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) stream: TcpStream,
+pub(crate) struct Connection {
+    pub(crate) stream: TcpStream,
     /// When it last made progress: its begin, that of its answer, so many more
     /// bytes of it, its end.
     since: Instant,
@@ -58,13 +58,13 @@ pub(super) struct Connection {
 
 impl Connection {
     /// `None` if the socket is already broken.
-    pub(super) fn new(stream: TcpStream, since: Instant, timeout: Duration) -> Option<Self> {
+    pub(crate) fn new(stream: TcpStream, since: Instant, timeout: Duration) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
         Some(Self { stream, since, timeout, state: State::Reading(Vec::new()) })
     }
 
     /// What it waits for.
-    pub(super) fn interest(&self) -> PollFlags {
+    pub(crate) fn interest(&self) -> PollFlags {
         match self.state {
             State::Reading(_) | State::Closing { .. } => PollFlags::IN,
             State::Writing(_) => PollFlags::OUT,
@@ -72,12 +72,12 @@ impl Connection {
     }
 
     /// Whether all is sent that it will get.
-    pub(super) fn has_answer(&self) -> bool {
+    pub(crate) fn has_answer(&self) -> bool {
         matches!(self.state, State::Closing { .. })
     }
 
     /// From when on it may be closed for the sake of another.
-    pub(super) fn makes_way_at(&self) -> Instant {
+    pub(crate) fn makes_way_at(&self) -> Instant {
         match self.state {
             State::Reading(_) => self.since + REQUEST_TIME,
             State::Writing(_) => self.since + PROGRESS_TIME,
@@ -86,18 +86,18 @@ impl Connection {
     }
 
     /// Whether it takes an answer whose memory is needed.
-    pub(super) fn is_cut_off(&self) -> bool {
+    pub(crate) fn is_cut_off(&self) -> bool {
         matches!(&self.state, State::Writing(answering) if answering.answer.is_void())
     }
 
     /// From when on it is closed in any case.
-    pub(super) fn deadline(&self) -> Instant {
+    pub(crate) fn deadline(&self) -> Instant {
         self.since + self.timeout
     }
 
     /// Goes on as far as possible without waiting, for one turn. `page` makes
     /// the answer to a scrape.
-    pub(super) fn step(&mut self, page: &mut dyn FnMut() -> Arc<Response>) -> Step {
+    pub(crate) fn step(&mut self, page: &mut dyn FnMut() -> Arc<Response>) -> Step {
         match self.advance(page) {
             Ok(step) => step,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Step::Again,

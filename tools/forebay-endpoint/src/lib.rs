@@ -21,8 +21,6 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use connection::{Connection, Step};
 use page::{Page, Response};
 
-use crate::sys::fork::OfProcess;
-
 /// Where and how the endpoint listens.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
@@ -53,14 +51,10 @@ impl Default for EndpointConfig {
 #[derive(Debug)]
 pub struct Endpoint {
     address: SocketAddr,
-    _server: OfProcess<ServerThread>,
-}
-
-/// Ends with what holds it.
-#[derive(Debug)]
-struct ServerThread {
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
+    /// The process that has the thread.
+    process: u32,
 }
 
 impl Endpoint {
@@ -72,14 +66,11 @@ impl Endpoint {
     /// (500), and the next one is tried.
     ///
     /// ```
-    /// use forebay::Scheduler;
-    /// use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
+    /// use forebay_endpoint::{Endpoint, EndpointConfig};
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let scheduler = Scheduler::builder().build()?;
+    /// # fn main() -> std::io::Result<()> {
     /// let config = EndpointConfig { address: ([127, 0, 0, 1], 0).into(), ..Default::default() };
-    /// let observed = scheduler.clone();
-    /// let endpoint = Endpoint::start(&config, move || open_metrics(observed.snapshot()))?;
+    /// let endpoint = Endpoint::start(&config, || "# EOF\n".to_owned())?;
     /// println!("http://{}/metrics", endpoint.address());
     /// # Ok(())
     /// # }
@@ -113,8 +104,7 @@ impl Endpoint {
         };
         let builder = std::thread::Builder::new().name("forebay-metrics".into());
         let thread = builder.spawn(move || server.run(Page::new(text)))?;
-        let server = OfProcess::new(ServerThread { stop, thread: Some(thread) });
-        Ok(Self { address, _server: server })
+        Ok(Self { address, stop, thread: Some(thread), process: std::process::id() })
     }
 
     /// Where it listens.
@@ -123,9 +113,13 @@ impl Endpoint {
     }
 }
 
-impl Drop for ServerThread {
-    /// Stops listening and closes all connections.
+impl Drop for Endpoint {
+    /// Stops listening and closes all connections. In a forked child it does
+    /// nothing: the thread is the parent's.
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
