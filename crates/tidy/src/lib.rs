@@ -21,6 +21,6 @@ pub use functions::{Function, functions};
 pub use imports::Graph;
 pub use methods::{Method, methods, public_types};
 pub use prose::{sentences, words};
-pub use sources::{Source, crates, read, root};
+pub use sources::{Crate, Source, WINGS, crates, read, root};
 pub use strip::{strip, without_tests};
 pub use words::places;

@@ -22,17 +22,42 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The folders of all crates, by name.
+/// The folders that hold crates: the library, what operators run, and where the scheduler is
+/// tested.
+pub const WINGS: &[&str] = &["crates", "tools", "lab"];
+
+/// A crate of the workspace.
+#[derive(Clone, Debug)]
+pub struct Crate {
+    /// What it is called, as its folder is.
+    pub name: String,
+    /// Its folder below that of the workspace.
+    pub path: String,
+}
+
+impl Crate {
+    /// Its folder.
+    pub fn folder(&self) -> PathBuf {
+        root().join(&self.path)
+    }
+}
+
+/// All crates, by name.
 ///
 /// # Errors
 /// A folder cannot be read.
-pub fn crates() -> io::Result<Vec<(String, PathBuf)>> {
-    let entries = fs::read_dir(root().join("crates"))?.collect::<io::Result<Vec<_>>>()?;
-    let mut crates: Vec<(String, PathBuf)> = entries
-        .into_iter()
-        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
-        .collect();
-    crates.sort();
+pub fn crates() -> io::Result<Vec<Crate>> {
+    let mut crates = Vec::new();
+    for wing in WINGS.iter().filter(|wing| root().join(wing).is_dir()) {
+        for entry in fs::read_dir(root().join(wing))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let path = format!("{wing}/{name}");
+            if root().join(&path).join("src").is_dir() {
+                crates.push(Crate { name, path });
+            }
+        }
+    }
+    crates.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(crates)
 }
 

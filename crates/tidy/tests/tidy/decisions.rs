@@ -35,9 +35,9 @@ fn records() -> BTreeMap<String, String> {
 /// The files of Rust below the root, with their text.
 fn sources() -> Vec<(String, String)> {
     let mut sources = Vec::new();
-    for (name, folder) in tidy::crates().unwrap().into_iter().filter(|(name, _)| name != "tidy") {
-        for source in tidy::read(&folder.join("src")).unwrap() {
-            let path = format!("crates/{name}/src/{}", source.path);
+    for member in tidy::crates().unwrap().into_iter().filter(|member| member.name != "tidy") {
+        for source in tidy::read(&member.folder().join("src")).unwrap() {
+            let path = format!("{}/src/{}", member.path, source.path);
             let text = fs::read_to_string(root().join(&path)).unwrap();
             sources.push((path, text));
         }
@@ -101,7 +101,11 @@ fn paths_in_decisions_exist() {
     let (mut found, mut count) = (Vec::new(), 0);
     for (name, text) in records() {
         let spans = text.split('`').skip(1).step_by(2);
-        for path in spans.filter(|span| span.starts_with("crates/") && !span.contains(' ')) {
+        let is_path = |span: &&str| {
+            let (first, _) = span.split_once('/').unwrap_or_default();
+            tidy::WINGS.contains(&first) && !span.contains(' ')
+        };
+        for path in spans.filter(is_path) {
             count += 1;
             if !root().join(path).exists() {
                 found.push(format!("{name}: {path}"));

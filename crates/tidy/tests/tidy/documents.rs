@@ -85,7 +85,9 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
 fn all_pages() -> Vec<PathBuf> {
     let root = tidy::root();
     let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
-    let crates = tidy::crates().unwrap().into_iter().map(|(_, folder)| folder.join("README.md"));
+    let crates = tidy::crates().unwrap().into_iter();
+    let crates =
+        crates.map(|member| member.folder().join("README.md")).filter(|path| path.exists());
     let all = names.map(|name| root.join(name)).into_iter().chain(crates);
     all.filter(|path| path.exists()).chain(pages(&root.join("docs"))).collect()
 }

@@ -49,9 +49,9 @@ fn every_key_of_a_file_is_described() {
     let text = fs::read_to_string(tidy::root().join("docs/formats.md")).unwrap();
     let described: BTreeSet<&str> = text.split('`').skip(1).step_by(2).collect();
     let (mut missing, mut known) = (Vec::new(), 0);
-    for (name, folder) in tidy::crates().unwrap() {
-        for source in tidy::read(&folder.join("src")).unwrap() {
-            let path = format!("crates/{name}/src/{}", source.path);
+    for member in tidy::crates().unwrap() {
+        for source in tidy::read(&member.folder().join("src")).unwrap() {
+            let path = format!("{}/src/{}", member.path, source.path);
             if NO_FORMATS.iter().any(|other| path.starts_with(other)) {
                 continue;
             }

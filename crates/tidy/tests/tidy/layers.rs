@@ -12,6 +12,7 @@ pub(crate) const CRATES: &[&str] = &[
     "forebay-load",
     "forebay-sim",
     "forebay-explore",
+    "forebay-endpoint",
     "forebay",
     "forebay-growth",
     "forebay-object-store",
@@ -20,6 +21,7 @@ pub(crate) const CRATES: &[&str] = &[
     "forebay-tune",
     "forebay-check",
     "forebay-cli",
+    "generate",
 ];
 
 /// The rooms of a crate, its outermost modules, from bottom to top. A `*` stands for all that are
@@ -72,6 +74,8 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "internals",
         ],
     ),
+    ("forebay-endpoint", &["page", "connection"]),
+    ("generate", &["files", "*"]),
     (
         "forebay-driver",
         &[

@@ -66,8 +66,8 @@ fn assert_none(found: impl IntoIterator<Item = String>, what: &str) {
 }
 
 fn each_crate(mut see: impl FnMut(&str, &Path)) {
-    for (name, folder) in tidy::crates().unwrap() {
-        see(&name, &folder);
+    for member in tidy::crates().unwrap() {
+        see(&member.name, &member.folder());
     }
 }
 

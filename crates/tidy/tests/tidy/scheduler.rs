@@ -35,7 +35,9 @@ fn error_in(span: &str) -> Option<String> {
     let (path, function) = match span.split_once(".rs:") {
         Some((path, function)) => (format!("{path}.rs"), Some(function)),
         None if span.ends_with(".rs") => (span.to_owned(), None),
-        None if span.starts_with("crates/") || span.starts_with("docs/") => (span.to_owned(), None),
+        None if ["crates/", "lab/", "docs/"].iter().any(|first| span.starts_with(first)) => {
+            (span.to_owned(), None)
+        }
         None => return None,
     };
     let Some(file) = file(path.trim_end_matches("/...")) else {
