@@ -12,6 +12,7 @@ use crate::peers::Peers;
 use crate::shard_id::SHARDS_MAX;
 use crate::shard_set::ShardSet;
 use crate::shared::Shared;
+use crate::sync::AtomicU64;
 use crate::{
     Ceiling, ClassError, ClassGroupId, ClassId, Control, DiskModel, DiskTime, GroupCounters,
     IoQueue, LatencyTarget, LatencyTargetStatus, Limits, Policy, QueueDiscipline, Time,
@@ -107,6 +108,7 @@ impl IoGroup {
             head: Arc::new(Head::new()),
             nested: ShardSet::new(),
             nested_throttled: ShardSet::new(),
+            nested_bypasses: AtomicU64::new(0),
             order: config.order,
             requests_max: config.requests_max,
             tick_nanos: config.tick_nanos,

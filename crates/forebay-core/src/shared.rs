@@ -9,6 +9,7 @@ use crate::head::Head;
 use crate::peers::Peers;
 use crate::shard_id::ShardId;
 use crate::shard_set::ShardSet;
+use crate::sync::AtomicU64;
 use crate::{DiskModel, QueueDiscipline, Time};
 
 /// The ticks for which a shard that is late to poll is still waited for. With fewer, a healthy
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) nested: ShardSet,
     /// Shards where a limit holds one back.
     pub(crate) nested_throttled: ShardSet,
+    /// Requests that went past the window while a nested one waited for its turn.
+    pub(crate) nested_bypasses: AtomicU64,
     pub(crate) discards: Discards,
     pub(crate) head: Arc<Head>,
     pub(crate) order: QueueDiscipline,

@@ -65,6 +65,8 @@ pub(super) struct Attendance {
     taken_back_last: DiskTime,
     /// Whether the last turn left anything in the disk.
     left_in_disk: bool,
+    /// Requests of the group that had gone past the window for nested ones when the last turn ended.
+    bypasses_seen: u64,
     /// When the last turn meant to look again, if only time was to open the budget.
     meant_at: Option<Time>,
     /// The longest time in nanoseconds for which the thread was away lately while the disk had nothing
@@ -217,12 +219,20 @@ impl Attendance {
         self.last_stop.take()
     }
 
-    /// Ends the turn. `has_in_disk`: it leaves something in the disk.
-    pub(super) fn end_turn(&mut self, now: Time, stop: Stop, has_in_disk: bool) {
+    /// Whether requests have gone past the window for nested ones since the last turn, and this turn
+    /// has not overdrawn the budget. `bypasses`: how many of the group have gone past it so far.
+    pub(super) fn was_bypassed(&self, bypasses: u64) -> bool {
+        bypasses != self.bypasses_seen && self.overdrawn == DiskTime::ZERO
+    }
+
+    /// Ends the turn. `has_in_disk`: it leaves something in the disk. `bypasses`: requests of the group
+    /// that have gone past the window for nested ones.
+    pub(super) fn end_turn(&mut self, now: Time, stop: Stop, has_in_disk: bool, bypasses: u64) {
         let Self { seen_late_at, away, polled_at, grace_until, gaps, .. } = *self;
         *self = Self {
             last_stop: Some((stop, now)),
             left_in_disk: has_in_disk,
+            bypasses_seen: bypasses,
             meant_at: stop.waits_for_time(),
             seen_late_at,
             away,

@@ -23,6 +23,7 @@ use crate::published::PeerFilter;
 use crate::requests::{Request, Ticket};
 use crate::shard_id::ShardId;
 use crate::shared::Shared;
+use crate::sync::Ordering;
 use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
 /// A shard may lead the others by this many times the disk time that lies unused.
@@ -477,8 +478,12 @@ impl IoQueue {
         if !self.attendance.may_overdraw(most) || peers.alone() {
             return false;
         }
-        // one goes from each however full the disk is, or it may never have a turn
-        let window_binds = self.report.totals.in_disk > 0 && !self.nested_waits(now);
+        // One goes from each however full the disk is, or it may never have a turn. One goes in each
+        // turn where nested requests of others keep a slow disk full meanwhile.
+        let nested_bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
+        let has_its_turn =
+            self.report.totals.in_disk > 0 && !self.attendance.was_bypassed(nested_bypasses);
+        let window_binds = has_its_turn && !self.nested_waits(now);
         let prompt = PeerFilter::PromptWithin { now, nanos: self.shared.tick_nanos };
         let overdraws = self.fair.owed(class) > 0
             && self.fair.lead(class, self.report.totals.dispatched, prompt).units == 0
@@ -504,6 +509,9 @@ impl IoQueue {
         }
         match self.shared.budget.reserve_bypass(now, demand) {
             Ok(()) => {
+                if self.nested_waits(now) {
+                    self.shared.nested_bypasses.fetch_add(1, Ordering::Relaxed);
+                }
                 let totals = &mut self.report.totals;
                 totals.window_bypasses += 1;
                 totals.window_bypass_consumption =

@@ -35,6 +35,7 @@ use crate::fair_queue::FairQueue;
 use crate::requests::{Requests, State, Ticket};
 use crate::shard_id::ShardId;
 use crate::shared::Shared;
+use crate::sync::Ordering;
 use crate::{
     Access, Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time,
 };
@@ -317,7 +318,9 @@ impl IoQueue {
             self.wake_window_waiters(now, Blocked::Empty);
             self.publish_held(now);
         }
-        self.attendance.end_turn(now, Stop::new(Blocked::Empty, None), !self.in_disk.is_empty());
+        let bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
+        let empty = Stop::new(Blocked::Empty, None);
+        self.attendance.end_turn(now, empty, !self.in_disk.is_empty(), bypasses);
         self.report.update_flow(now, self.goal());
     }
 

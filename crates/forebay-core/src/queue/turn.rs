@@ -12,6 +12,7 @@ use crate::peers::Lead;
 use crate::published::{Left, Look, PeerFilter};
 use crate::requests::{Request, State, Ticket};
 use crate::shared::Shared;
+use crate::sync::Ordering;
 use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 
 /// The longest time in nanoseconds after which a queue that others block looks again. It is the last
@@ -278,7 +279,8 @@ impl IoQueue {
             }
         }
         if let Some(stop) = stop {
-            self.attendance.end_turn(now, stop, !self.in_disk.is_empty());
+            let bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
+            self.attendance.end_turn(now, stop, !self.in_disk.is_empty(), bypasses);
             if matches!(stop.reason, Blocked::Window | Blocked::Pace | Blocked::PaceDiskIdle) {
                 self.shared.budget.refused(now);
             }
