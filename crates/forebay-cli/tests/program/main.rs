@@ -12,6 +12,7 @@ mod growth;
 mod input;
 mod leftovers;
 mod loop_mount;
+mod old_files;
 mod outcomes;
 mod output;
 mod pages;
