@@ -59,7 +59,7 @@
 //!
 //! [`Quantity`]: forebay_config::Quantity
 
-mod beside;
+mod companion;
 mod coverage;
 mod device;
 mod edit;
@@ -274,7 +274,7 @@ impl Properties {
     /// [`MAX_FILE_BYTES`](forebay_config::MAX_FILE_BYTES), or is not UTF-8, or when the two files
     /// contradict each other.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        beside::load(path)
+        companion::load(path)
     }
 
     /// The disk that holds `dir`: the one with a mountpoint on the same file system, else on the

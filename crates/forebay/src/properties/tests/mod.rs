@@ -1,6 +1,6 @@
 //! Tests of the io-properties file, by what is tested.
 
-mod beside;
+mod companion;
 mod devices;
 mod measured;
 mod messages;

@@ -46,7 +46,7 @@ fn files_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn what_is_named_is_a_file_beside_it() {
+fn a_companion_is_in_the_same_folder() {
     let dir = tempfile::tempdir().unwrap();
     let properties = written(dir.path());
     let names = |name: &str| {

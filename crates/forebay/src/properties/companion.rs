@@ -1,4 +1,4 @@
-//! A file, and the one beside it that it names.
+//! A file, and its companion: the one next to it that it names.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -27,12 +27,12 @@ pub(super) fn load(path: &Path) -> Result<Properties, ConfigError> {
     }
     let other_name = other.display().to_string();
     let text = forebay_config::read(&other)?;
-    let beside = format::parse(Source::new(&other_name, &text))?;
-    if beside.io_properties.is_some() {
+    let companion = format::parse(Source::new(&other_name, &text))?;
+    if companion.io_properties.is_some() {
         let message = "the file names another one itself; name an io-properties file";
         return Err(source.error(named.at, message));
     }
-    agree(source, &parsed, &beside.properties, &other_name)?;
+    agree(source, &parsed, &companion.properties, &other_name)?;
     Ok(parsed.properties)
 }
 
@@ -40,14 +40,15 @@ pub(super) fn load(path: &Path) -> Result<Properties, ConfigError> {
 fn agree(
     source: Source<'_>,
     parsed: &Parsed,
-    beside: &Properties,
+    companion: &Properties,
     other: &str,
 ) -> Result<(), ConfigError> {
     for (disk, at) in parsed.properties.disks.iter().zip(&parsed.places) {
         let shared = |other: &&DiskProperties| {
             other.mountpoints.iter().any(|path| disk.mountpoints.contains(path))
         };
-        let differing = beside.disks.iter().find(shared).and_then(|other| differing(disk, other));
+        let differing =
+            companion.disks.iter().find(shared).and_then(|other| differing(disk, other));
         if let Some(key) = differing {
             let message = format!(
                 "`{key}` of this disk is not as in `{other}`; measure again, or remove one of the \
