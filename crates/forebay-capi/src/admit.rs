@@ -1,0 +1,153 @@
+//! Permits for threads.
+
+use std::ffi::c_int;
+use std::io;
+use std::time::Duration;
+
+use forebay::{Class, Op, Permit};
+
+use crate::call::call_done;
+use crate::class::forebay_class;
+use crate::code::FOREBAY_E_TIMED_OUT;
+use crate::failure::Failure;
+use crate::memory::{Out, descriptor};
+use crate::object::{insert_permit, take_permit, with_class, with_permit};
+
+/// The permission to do one I/O now. Hold it for exactly as long as the I/O takes; any thread may
+/// complete it.
+pub type forebay_permit = u64;
+
+/// A read.
+pub const FOREBAY_READ: c_int = 0;
+/// A write.
+pub const FOREBAY_WRITE: c_int = 1;
+/// A discard: the length of what is deleted.
+pub const FOREBAY_DISCARD: c_int = 2;
+/// A flush, whose length may be 0.
+pub const FOREBAY_FLUSH: c_int = 3;
+
+/// A time without end.
+pub const FOREBAY_FOREVER: i64 = -1;
+/// No offset is known.
+pub const FOREBAY_NOWHERE: i64 = -1;
+
+pub(crate) fn op(op: c_int) -> Result<Op, Failure> {
+    match op {
+        FOREBAY_READ => Ok(Op::Read),
+        FOREBAY_WRITE => Ok(Op::Write),
+        FOREBAY_DISCARD => Ok(Op::Discard),
+        FOREBAY_FLUSH => Ok(Op::Flush),
+        _ => {
+            Err(Failure::invalid(format!("{op} is no operation: there are FOREBAY_READ to _FLUSH")))
+        }
+    }
+}
+
+/// A time to wait: `None` for ever.
+fn patience(nanos: i64) -> Option<Duration> {
+    u64::try_from(nanos).ok().map(Duration::from_nanos)
+}
+
+fn at_once<P>(permit: Option<P>) -> Result<P, Failure> {
+    permit.ok_or_else(|| {
+        Failure::new(FOREBAY_E_TIMED_OUT, "no permit at once; give time, or ask again")
+    })
+}
+
+fn admit(class: &Class, op: Op, len: u64, timeout_ns: i64) -> Result<Permit, Failure> {
+    let permit = match patience(timeout_ns) {
+        None => class.admit(op, len)?,
+        Some(Duration::ZERO) => at_once(class.try_admit(op, len)?)?,
+        Some(timeout) => class.admit_timeout(op, len, timeout)?,
+    };
+    Ok(permit.detach())
+}
+
+/// Waits until the disk can take `op` of `len` bytes and it is the class's turn; for `timeout_ns`
+/// nanoseconds at most, or at all (`FOREBAY_FOREVER`), or not (0): then `FOREBAY_E_TIMED_OUT`.
+/// `class` may be a scheduler.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_admit(
+    class: forebay_class,
+    op: c_int,
+    len: u64,
+    timeout_ns: i64,
+    permit: *mut forebay_permit,
+) -> c_int {
+    call_done(|| {
+        with_class(class, |class| {
+            // SAFETY: the caller's.
+            let out = unsafe { Out::new(permit, "permit")? };
+            out.set(insert_permit(admit(class, self::op(op)?, len, timeout_ns)?)?);
+            Ok(())
+        })
+    })
+}
+
+/// `forebay_admit` on the disk of the file of `fd`, whatever the disk of the class is. On a disk that
+/// seeks say where: `offset`, or `FOREBAY_NOWHERE`. Each call looks the disk up; for many, see
+/// `forebay_class_on_file`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_admit_file(
+    class: forebay_class,
+    fd: c_int,
+    op: c_int,
+    offset: i64,
+    len: u64,
+    timeout_ns: i64,
+    permit: *mut forebay_permit,
+) -> c_int {
+    call_done(|| {
+        with_class(class, |class| {
+            // SAFETY: the caller's.
+            let out = unsafe { Out::new(permit, "permit")? };
+            let (op, fd) = (self::op(op)?, descriptor(fd)?);
+            let admit = match u64::try_from(offset) {
+                Ok(offset) => class.admit_for(&fd, op.at(offset), len),
+                Err(_) => class.admit_for(&fd, op, len),
+            };
+            let permit = match patience(timeout_ns) {
+                None => admit.wait()?,
+                Some(Duration::ZERO) => at_once(admit.try_now()?)?,
+                Some(timeout) => admit.wait_timeout(timeout)?,
+            };
+            out.set(insert_permit(permit.detach())?);
+            Ok(())
+        })
+    })
+}
+
+/// `forebay_admit` for who holds `permit` and will not complete it before what this is for is done:
+/// it waits for its turn, but not for room in the disk, which may be full of permits whose holders
+/// wait.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_admit_more(
+    permit: forebay_permit,
+    class: forebay_class,
+    op: c_int,
+    len: u64,
+    timeout_ns: i64,
+    more: *mut forebay_permit,
+) -> c_int {
+    call_done(|| {
+        with_class(class, |class| {
+            let class = with_permit(permit, |permit| class.nested_in(permit))?;
+            // SAFETY: the caller's.
+            let out = unsafe { Out::new(more, "more")? };
+            out.set(insert_permit(admit(&class, self::op(op)?, len, timeout_ns)?)?);
+            Ok(())
+        })
+    })
+}
+
+/// The I/O has ended. `result` is what `pread` and the like return: the bytes that were moved, or a
+/// negative number, which is counted as an error and whose duration says nothing about the disk.
+/// Frees the permit.
+#[unsafe(no_mangle)]
+pub extern "C" fn forebay_complete(permit: forebay_permit, result: i64) -> c_int {
+    call_done(|| {
+        let permit = take_permit(permit)?;
+        permit.complete(&u64::try_from(result).map_err(|_| io::Error::from(io::ErrorKind::Other)));
+        Ok(())
+    })
+}

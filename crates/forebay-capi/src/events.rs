@@ -1,0 +1,136 @@
+//! Queues of events, with a descriptor that is readable while there are any.
+
+use std::collections::VecDeque;
+use std::ffi::c_int;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::admit::forebay_permit;
+use crate::call::{call_done, note};
+use crate::code::{FOREBAY_E_AGAIN, FOREBAY_OK};
+use crate::failure::Failure;
+use crate::memory::{Out, OutStruct, SizedStruct};
+use crate::object::{Kind, Shared, get, insert, take_permit};
+
+/// A request that waits for a permit. To free it takes the request back: it is told to nobody then.
+pub type forebay_waiting = u64;
+/// A queue of events, for any number of requests that wait, of any number of schedulers.
+pub type forebay_events = u64;
+
+/// How a request ended.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct forebay_event {
+    /// `sizeof(struct forebay_event)`.
+    pub size: usize,
+    /// What was given with the request.
+    pub user_data: u64,
+    /// The request, whose handle is freed.
+    pub waiting: forebay_waiting,
+    /// The permit; 0 if there is none.
+    pub permit: forebay_permit,
+    /// `FOREBAY_OK`, or an error, whose message is the last error of the calling thread.
+    pub code: c_int,
+}
+
+// SAFETY: it begins with its size, and is of numbers.
+unsafe impl SizedStruct for forebay_event {
+    const SIZE_MIN: usize = 40;
+}
+
+pub(crate) struct Events {
+    /// Counts something while there are events.
+    fd: OwnedFd,
+    ready: Mutex<VecDeque<Ready>>,
+}
+
+impl Shared for Events {
+    const KIND: Kind = Kind::Events;
+}
+
+struct Ready {
+    waiting: u64,
+    user_data: u64,
+    result: Result<u64, Failure>,
+}
+
+impl Events {
+    pub(crate) fn push(&self, waiting: u64, user_data: u64, result: Result<u64, Failure>) {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if ready.is_empty() {
+            // It counts 0 now, so there is room for 1.
+            let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
+        }
+        ready.push_back(Ready { waiting, user_data, result });
+    }
+
+    fn pop(&self) -> Option<Ready> {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = ready.pop_front();
+        if first.is_some() && ready.is_empty() {
+            let _ = rustix::io::read(&self.fd, &mut [0; 8]);
+        }
+        first
+    }
+}
+
+impl Drop for Events {
+    /// Permits that nobody will hear of end.
+    fn drop(&mut self) {
+        while let Some(ready) = self.pop() {
+            if let Ok(permit) = ready.result {
+                drop(take_permit(permit));
+            }
+        }
+    }
+}
+
+/// Makes a queue of events. When it is freed, permits in it end; so do those that are granted to
+/// requests that still wait for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_events_new(events: *mut forebay_events) -> c_int {
+    call_done(|| {
+        // SAFETY: the caller's.
+        let out = unsafe { Out::new(events, "events")? };
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let fd = eventfd(0, flags).map_err(std::io::Error::from)?;
+        out.set(insert(Events { fd, ready: Mutex::default() })?);
+        Ok(())
+    })
+}
+
+/// The descriptor that is readable while there are events: for `poll` and `epoll`, never to be read
+/// or closed. The library closes it when the queue is freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_events_fd(events: forebay_events, fd: *mut c_int) -> c_int {
+    call_done(|| {
+        let events = get::<Events>(events)?;
+        // SAFETY: the caller's.
+        unsafe { Out::new(fd, "fd")? }.set(events.fd.as_raw_fd());
+        Ok(())
+    })
+}
+
+/// Takes the first event out; `FOREBAY_E_AGAIN` if there is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_events_next(
+    events: forebay_events,
+    event: *mut forebay_event,
+) -> c_int {
+    call_done(|| {
+        let events = get::<Events>(events)?;
+        // SAFETY: the caller's.
+        let out = unsafe { OutStruct::new(event, "event")? };
+        let none =
+            || Failure::new(FOREBAY_E_AGAIN, "no event; wait until the descriptor is readable");
+        let Ready { waiting, user_data, result } = events.pop().ok_or_else(none)?;
+        let (code, permit) = match result {
+            Ok(permit) => (FOREBAY_OK, permit),
+            Err(failure) => (note(failure), 0),
+        };
+        out.set(&forebay_event { size: 0, user_data, waiting, permit, code });
+        Ok(())
+    })
+}

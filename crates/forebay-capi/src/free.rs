@@ -1,0 +1,24 @@
+//! Freeing handles.
+
+use std::ffi::c_int;
+
+use crate::call::call_done;
+use crate::object::{Kind, Object, take};
+use crate::waiting::Waiting;
+
+/// Frees a handle of whatever kind. A permit ends as done, a request that waits gives its place back,
+/// dirt of a buffered writer is handed over; classes, groups and deletions go on without a handle. A
+/// scheduler ends when nothing that was made with it has a handle any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn forebay_free(handle: u64) -> c_int {
+    call_done(|| {
+        let object = take(handle)?;
+        if let Object::Shared(Kind::Waiting, waiting) = &object
+            && let Some(waiting) = waiting.downcast_ref::<Waiting>()
+        {
+            waiting.cancel();
+        }
+        drop(object);
+        Ok(())
+    })
+}

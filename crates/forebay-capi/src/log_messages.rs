@@ -1,0 +1,70 @@
+//! Messages for operators, told to a function of the program.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Mutex, Once, PoisonError};
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+
+use crate::call::call_done;
+
+/// An operator should do something about it.
+pub const FOREBAY_LOG_WARN: c_int = 2;
+/// An operator may want to know.
+pub const FOREBAY_LOG_INFO: c_int = 3;
+
+/// Is told a message, of `len` bytes of UTF-8 that no NUL ends. It is called by a thread of the
+/// library, without any lock.
+pub type forebay_log_callback = Option<
+    unsafe extern "C" fn(context: *mut c_void, level: c_int, text: *const c_char, len: usize),
+>;
+
+/// Whom to tell.
+#[derive(Clone, Copy)]
+struct Told {
+    callback: unsafe extern "C" fn(*mut c_void, c_int, *const c_char, usize),
+    context: *mut c_void,
+}
+
+// SAFETY: the header asks for a function and a context that any thread may use.
+unsafe impl Send for Told {}
+
+static TOLD: Mutex<Option<Told>> = Mutex::new(None);
+
+struct ToCallback;
+
+impl Log for ToCallback {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let told = *TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Told { callback, context }) = told {
+            let level =
+                if record.level() <= Level::Warn { FOREBAY_LOG_WARN } else { FOREBAY_LOG_INFO };
+            let text = record.args().to_string();
+            // SAFETY: as it was promised for `forebay_set_log`.
+            unsafe { callback(context, level, text.as_ptr().cast(), text.len()) }
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Has `callback` told what operators should know, in all schedulers of the process: disks that
+/// nobody has described, unscheduled I/O, slow requests. Without one nothing is written anywhere.
+/// Null ends it; one that is running may still return after that.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_set_log(
+    callback: forebay_log_callback,
+    context: *mut c_void,
+) -> c_int {
+    call_done(|| {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| _ = log::set_logger(&ToCallback));
+        let told = callback.map(|callback| Told { callback, context });
+        log::set_max_level(if told.is_some() { LevelFilter::Info } else { LevelFilter::Off });
+        *TOLD.lock().unwrap_or_else(PoisonError::into_inner) = told;
+        Ok(())
+    })
+}

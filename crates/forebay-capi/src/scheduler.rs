@@ -1,0 +1,146 @@
+//! Making schedulers.
+
+use std::ffi::{c_char, c_int};
+
+use forebay::properties::Properties;
+use forebay::{
+    DiskConfig, DiskRates, Policy, Scheduler, SchedulerBuilder, SchedulerError, Unlisted,
+};
+
+use crate::call::call_done;
+use crate::failure::Failure;
+use crate::memory::{Out, SizedStruct, path, read, text};
+use crate::object;
+
+/// A scheduler: disks, each with one budget, and the classes that share them. Where a function takes
+/// a class, a scheduler stands for the class that the calling thread has entered.
+pub type forebay_scheduler = u64;
+
+/// Files on disks that no entry covers are refused (`FOREBAY_E_UNLISTED`), instead of belonging to a
+/// disk that nothing limits.
+pub const FOREBAY_STRICT: u32 = 1;
+/// All is counted and nothing waits: to compare with.
+pub const FOREBAY_UNLIMITED: u32 = 2;
+
+/// A disk by its figures: the vendor's are enough to start with.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct forebay_disk {
+    /// `sizeof(struct forebay_disk)`.
+    pub size: usize,
+    /// Its name, in UTF-8.
+    pub name: *const c_char,
+    /// Bytes of that.
+    pub name_len: usize,
+    /// A directory on it, or its block device; null if files need not be found on it.
+    pub mountpoint: *const c_char,
+    /// Bytes of that.
+    pub mountpoint_len: usize,
+    /// Small reads per second.
+    pub read_iops: u64,
+    /// Small writes per second.
+    pub write_iops: u64,
+    /// Bytes read per second.
+    pub read_bandwidth: u64,
+    /// Bytes written per second.
+    pub write_bandwidth: u64,
+}
+
+// SAFETY: it begins with its size, and zeros are null pointers and numbers.
+unsafe impl SizedStruct for forebay_disk {
+    const SIZE_MIN: usize = 72;
+}
+
+/// A scheduler for the disks of the properties file at `path`: what `forebay tune` writes. `flags` is
+/// a sum of `FOREBAY_STRICT` and `FOREBAY_UNLIMITED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_scheduler_from_file(
+    path: *const c_char,
+    path_len: usize,
+    flags: u32,
+    scheduler: *mut forebay_scheduler,
+) -> c_int {
+    call_done(|| {
+        // SAFETY: the caller's.
+        let (out, path) =
+            unsafe { (Out::new(scheduler, "scheduler")?, self::path(path, path_len, "path")?) };
+        let properties = Properties::load(path).map_err(SchedulerError::from)?;
+        let disks = properties.disks.iter().map(DiskConfig::from_properties);
+        out.set(make(disks, flags)?);
+        Ok(())
+    })
+}
+
+/// A scheduler for `count` disks by their figures. All of them have the size of the first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_scheduler_from_figures(
+    disks: *const forebay_disk,
+    count: usize,
+    flags: u32,
+    scheduler: *mut forebay_scheduler,
+) -> c_int {
+    call_done(|| {
+        // SAFETY: the caller's.
+        let out = unsafe { Out::new(scheduler, "scheduler")? };
+        let mut configs = Vec::new();
+        for index in 0..count {
+            // SAFETY: the caller has so many, one behind the other.
+            configs.push(unsafe {
+                let stride = disks.cast::<usize>().as_ref().copied().unwrap_or(0);
+                config(disks.cast::<u8>().wrapping_add(index * stride).cast())?
+            });
+        }
+        out.set(make(configs, flags)?);
+        Ok(())
+    })
+}
+
+/// Takes over the figures of the properties file at `path` while everything goes on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_scheduler_reload(
+    scheduler: forebay_scheduler,
+    path: *const c_char,
+    path_len: usize,
+) -> c_int {
+    call_done(|| {
+        let scheduler = object::get::<Scheduler>(scheduler)?;
+        // SAFETY: the caller's.
+        let path = unsafe { self::path(path, path_len, "path")? };
+        let properties = Properties::load(path).map_err(SchedulerError::from)?;
+        Ok(scheduler.reload(&properties)?)
+    })
+}
+
+/// # Safety
+/// `disk` is null or has what it says.
+unsafe fn config(disk: *const forebay_disk) -> Result<DiskConfig, Failure> {
+    // SAFETY: as the caller says.
+    let (disk, name, mountpoint) = unsafe {
+        let disk = read(disk, "disks")?;
+        let name = text(disk.name, disk.name_len, "name")?;
+        (disk, name, path(disk.mountpoint, disk.mountpoint_len, "mountpoint")?)
+    };
+    let rates = DiskRates {
+        read_iops: disk.read_iops,
+        write_iops: disk.write_iops,
+        read_bandwidth: disk.read_bandwidth,
+        write_bandwidth: disk.write_bandwidth,
+    };
+    let config = DiskConfig::new(name, rates);
+    let has_mountpoint = !mountpoint.as_os_str().is_empty();
+    Ok(if has_mountpoint { config.mountpoint(mountpoint) } else { config })
+}
+
+fn make(disks: impl IntoIterator<Item = DiskConfig>, flags: u32) -> Result<u64, Failure> {
+    if flags & !(FOREBAY_STRICT | FOREBAY_UNLIMITED) != 0 {
+        let text = format!("flags of {flags:#x}: there are FOREBAY_STRICT and FOREBAY_UNLIMITED");
+        return Err(Failure::invalid(text));
+    }
+    let is_unlimited = flags & FOREBAY_UNLIMITED != 0;
+    let policy =
+        |disk: DiskConfig| if is_unlimited { disk.policy(Policy::Unlimited) } else { disk };
+    let builder = disks.into_iter().map(policy).fold(Scheduler::builder(), SchedulerBuilder::disk);
+    let is_strict = flags & FOREBAY_STRICT != 0;
+    let builder = if is_strict { builder.unlisted(Unlisted::Error) } else { builder };
+    object::insert(builder.build()?)
+}

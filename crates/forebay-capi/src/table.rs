@@ -1,0 +1,248 @@
+//! The handles of a process: numbers that stand for what is in a table.
+//!
+//! A handle has four parts: the kind of what it stands for, a number of the process, the generation
+//! of its place, and the place. A place that is used again has another generation, so a handle that
+//! was freed fits no more. Each process begins at a generation of its own, and a forked child has an
+//! empty table: it never looks at its parent's, whose locks may be held for ever.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::code::{FOREBAY_E_BUSY, FOREBAY_E_HANDLE};
+use crate::failure::Failure;
+
+const INDEX_BITS: u32 = 22;
+const GENERATION_BITS: u32 = 30;
+const PROCESS_BITS: u32 = 8;
+const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
+/// How far the first generations of neighbours are apart: an odd number without a pattern.
+const GENERATION_STEP: u32 = 0x9e37_79b1;
+/// Places that are made at a time. They are used in turn, so that a generation lasts longer.
+const CHUNK: usize = 1024;
+const CHUNKS_MAX: usize = (1 << INDEX_BITS) / CHUNK;
+
+/// What is kept in a table.
+pub(crate) trait Kept {
+    /// Its kind, 1 to 15.
+    fn kind(&self) -> u8;
+    /// What a kind is called.
+    fn name_of(kind: u8) -> &'static str;
+}
+
+/// A table of places.
+pub(crate) struct Table<T> {
+    process: u32,
+    first_generation: u32,
+    chunks: [OnceLock<Chunk<T>>; CHUNKS_MAX],
+    free: Mutex<Free>,
+}
+
+type Chunk<T> = Box<[Mutex<Place<T>>]>;
+
+struct Place<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+#[derive(Default)]
+struct Free {
+    places: VecDeque<u32>,
+    chunks: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Parts {
+    kind: u8,
+    process: u32,
+    generation: u32,
+    index: u32,
+}
+
+impl Parts {
+    fn handle(self) -> u64 {
+        let Self { kind, process, generation, index } = self;
+        let head = (u64::from(kind) << PROCESS_BITS) | u64::from(process);
+        (((head << GENERATION_BITS) | u64::from(generation)) << INDEX_BITS) | u64::from(index)
+    }
+
+    const fn of(handle: u64) -> Self {
+        let above = handle >> INDEX_BITS;
+        let head = above >> GENERATION_BITS;
+        Self {
+            kind: (head >> PROCESS_BITS) as u8,
+            process: (head & 0xff) as u32,
+            generation: above as u32 & GENERATION_MASK,
+            index: (handle as u32) & ((1 << INDEX_BITS) - 1),
+        }
+    }
+}
+
+impl<T: Kept> Table<T> {
+    /// An empty one, for the process that this many forks led to.
+    pub(crate) fn new(process: u32) -> Self {
+        // Handles of another process fit here as seldom as two random numbers are equal.
+        let random = RandomState::new().hash_one(std::process::id()) as u32;
+        Self {
+            process: process & 0xff,
+            first_generation: random & GENERATION_MASK,
+            chunks: [const { OnceLock::new() }; CHUNKS_MAX],
+            free: Mutex::default(),
+        }
+    }
+
+    /// A handle for `value`.
+    pub(crate) fn insert(&self, value: T) -> Result<u64, Failure> {
+        let index = self.take_place().ok_or_else(|| {
+            let text = format!("there are {} handles: free some", CHUNK * CHUNKS_MAX);
+            Failure::new(FOREBAY_E_BUSY, text)
+        })?;
+        let kind = value.kind();
+        let mut place = lock(self.place(index).ok_or_else(|| self.explain(0))?);
+        place.value = Some(value);
+        let generation = place.generation;
+        Ok(Parts { kind, process: self.process, generation, index }.handle())
+    }
+
+    /// What `look` finds at `handle`.
+    pub(crate) fn get<R>(
+        &self,
+        handle: u64,
+        look: impl FnOnce(&T) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let place = self.find(handle)?;
+        look(place.value.as_ref().ok_or_else(|| self.explain(handle))?)
+    }
+
+    /// Takes out what `handle` stands for; from now on it stands for nothing.
+    pub(crate) fn remove(
+        &self,
+        handle: u64,
+        is_wanted: impl FnOnce(&T) -> Result<(), Failure>,
+    ) -> Result<T, Failure> {
+        let mut place = self.find(handle)?;
+        let value = place.value.take().ok_or_else(|| self.explain(handle))?;
+        if let Err(other) = is_wanted(&value) {
+            place.value = Some(value);
+            return Err(other);
+        }
+        place.generation = (place.generation + 1) & GENERATION_MASK;
+        drop(place);
+        lock(&self.free).places.push_back(Parts::of(handle).index);
+        Ok(value)
+    }
+
+    /// The place of `handle`, whose value is of its kind.
+    fn find(&self, handle: u64) -> Result<MutexGuard<'_, Place<T>>, Failure> {
+        let parts = Parts::of(handle);
+        let place = self.place(parts.index).map(lock);
+        let fits = |place: &MutexGuard<'_, Place<T>>| {
+            let has_kind = place.value.as_ref().is_some_and(|value| value.kind() == parts.kind);
+            has_kind && place.generation == parts.generation && parts.process == self.process
+        };
+        place.filter(fits).ok_or_else(|| self.explain(handle))
+    }
+
+    fn explain(&self, handle: u64) -> Failure {
+        let parts = Parts::of(handle);
+        if parts.process != self.process && parts.kind > 0 {
+            let text = format!(
+                "the handle {handle:#x} of a {} is another process's: a forked child makes its own",
+                T::name_of(parts.kind)
+            );
+            return Failure::new(FOREBAY_E_HANDLE, text);
+        }
+        let text = match handle {
+            0 => String::from("the handle is 0: nothing was made, or not kept"),
+            _ => format!(
+                "the handle {handle:#x} of a {} was freed, or is none",
+                T::name_of(parts.kind)
+            ),
+        };
+        Failure::new(FOREBAY_E_HANDLE, text)
+    }
+
+    fn place(&self, index: u32) -> Option<&Mutex<Place<T>>> {
+        let (chunk, place) = (index as usize / CHUNK, index as usize % CHUNK);
+        self.chunks.get(chunk)?.get()?.get(place)
+    }
+
+    fn take_place(&self) -> Option<u32> {
+        let mut free = lock(&self.free);
+        if free.places.is_empty() {
+            let first = free.chunks * CHUNK;
+            let indices = (first..first + CHUNK).filter_map(|index| u32::try_from(index).ok());
+            let made = indices.clone().map(|index| {
+                // Far from those of other places: a number that is guessed fits none.
+                let apart = self.first_generation.wrapping_add(index.wrapping_mul(GENERATION_STEP));
+                Mutex::new(Place { generation: apart & GENERATION_MASK, value: None })
+            });
+            self.chunks.get(free.chunks)?.set(made.collect()).ok()?;
+            free.chunks += 1;
+            free.places.extend(indices);
+        }
+        free.places.pop_front()
+    }
+}
+
+/// A panic leaves nothing half done here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Kept for u8 {
+        fn kind(&self) -> u8 {
+            *self
+        }
+
+        fn name_of(_: u8) -> &'static str {
+            "number"
+        }
+    }
+
+    fn value(table: &Table<u8>, handle: u64) -> Option<u8> {
+        table.get(handle, |value| Ok(*value)).ok()
+    }
+
+    #[test]
+    fn a_handle_stands_for_its_value_until_it_is_removed() {
+        let table = Table::new(0);
+        let handles: Vec<_> = (0..5000).map(|n| table.insert(n as u8 % 15 + 1).unwrap()).collect();
+        for (n, handle) in handles.iter().enumerate() {
+            assert_eq!(value(&table, *handle), Some(n as u8 % 15 + 1));
+        }
+        for handle in &handles {
+            assert!(table.remove(*handle, |_| Ok(())).is_ok());
+            assert!(table.remove(*handle, |_| Ok(())).is_err());
+        }
+        // places are used again, handles are not
+        let again: Vec<_> = (0..5000).map(|_| table.insert(1).unwrap()).collect();
+        assert!(handles.iter().all(|handle| value(&table, *handle).is_none()));
+        assert!(again.iter().all(|handle| value(&table, *handle) == Some(1)));
+    }
+
+    #[test]
+    fn no_other_number_stands_for_a_value() {
+        let table = Table::new(3);
+        let handle = table.insert(7).unwrap();
+        for bit in 0..64 {
+            assert_eq!(value(&table, handle ^ (1 << bit)), None, "bit {bit}");
+        }
+        for other in [0, u64::MAX, 1, 1 << 60] {
+            assert_eq!(value(&table, other), None, "{other:#x}");
+        }
+        assert_eq!(value(&Table::new(4), handle), None);
+    }
+
+    #[test]
+    fn what_is_not_wanted_stays() {
+        let table = Table::new(0);
+        let handle = table.insert(7).unwrap();
+        assert!(table.remove(handle, |_| Err(Failure::invalid("no"))).is_err());
+        assert_eq!(value(&table, handle), Some(7));
+    }
+}

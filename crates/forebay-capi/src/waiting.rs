@@ -1,0 +1,213 @@
+//! Permits for event loops: what waits without a thread.
+
+use std::ffi::{c_int, c_void};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use forebay::{AdmitError, AdmitFuture, Permit};
+
+use crate::admit::{forebay_permit, op};
+use crate::call::{call, note};
+use crate::class::forebay_class;
+use crate::code::{FOREBAY_OK, FOREBAY_PENDING};
+use crate::events::{Events, forebay_events, forebay_waiting};
+use crate::failure::Failure;
+use crate::memory::Out;
+use crate::object::{Kind, Shared, get, insert_permit, insert_shared, take, with_class};
+
+/// Is told how a request ended: `code` is `FOREBAY_OK` and `permit` granted, or an error, whose
+/// message is the last error of the calling thread. It is called once, without any lock, by a thread
+/// of the library or one that gives room back. It may call all functions; what would wait for the
+/// thread that runs it is `FOREBAY_E_DEADLOCK`.
+pub type forebay_admit_callback_fn =
+    Option<unsafe extern "C" fn(context: *mut c_void, code: c_int, permit: forebay_permit)>;
+
+/// Whom to tell.
+pub(crate) enum Told {
+    Callback { callback: unsafe extern "C" fn(*mut c_void, c_int, u64), context: *mut c_void },
+    Event { events: Arc<Events>, user_data: u64 },
+}
+
+// SAFETY: the header asks for a function and a context that any thread may use.
+unsafe impl Send for Told {}
+// SAFETY: as above.
+unsafe impl Sync for Told {}
+
+/// A request that waits.
+pub(crate) struct Waiting {
+    handle: AtomicU64,
+    told: Told,
+    state: Mutex<State>,
+    /// Wake-ups that came since it was looked at.
+    wakes: AtomicU32,
+}
+
+impl Shared for Waiting {
+    const KIND: Kind = Kind::Waiting;
+}
+
+enum State {
+    Waits(AdmitFuture),
+    /// A thread looks at it, without the lock: what it wakes may come back here.
+    Looked,
+    Ended,
+}
+
+impl Waiting {
+    /// Takes the request back.
+    pub(crate) fn cancel(&self) {
+        let state = std::mem::replace(&mut *self.lock(), State::Ended);
+        drop(state);
+    }
+
+    /// Looks whether it has been granted, as often as it is woken meanwhile.
+    fn look(self: &Arc<Self>) -> Option<Result<Permit, AdmitError>> {
+        if self.wakes.fetch_add(1, Ordering::AcqRel) > 0 {
+            return None;
+        }
+        let waker = Waker::from(Arc::clone(self));
+        loop {
+            let seen = self.wakes.load(Ordering::Acquire);
+            if let Poll::Ready(result) = self.poll(&waker) {
+                return Some(result);
+            }
+            let (acquire, relaxed) = (Ordering::AcqRel, Ordering::Relaxed);
+            if self.wakes.compare_exchange(seen, 0, acquire, relaxed).is_ok() {
+                return None;
+            }
+        }
+    }
+
+    fn poll(&self, waker: &Waker) -> Poll<Result<Permit, AdmitError>> {
+        let state = std::mem::replace(&mut *self.lock(), State::Looked);
+        let State::Waits(mut future) = state else {
+            *self.lock() = State::Ended;
+            return Poll::Pending;
+        };
+        let polled = Pin::new(&mut future).poll(&mut Context::from_waker(waker));
+        let mut state = self.lock();
+        match &*state {
+            State::Looked if polled.is_pending() => *state = State::Waits(future),
+            // Cancelled meanwhile: the request is taken back here, without the lock.
+            _ => {
+                *state = State::Ended;
+                drop(state);
+                drop(future);
+            }
+        }
+        polled
+    }
+
+    /// Tells who asked, unless it was cancelled: then the permit ends.
+    fn tell(&self, result: Result<Permit, AdmitError>) {
+        let handle = self.handle.load(Ordering::Acquire);
+        if take(handle).is_err() {
+            return;
+        }
+        let result = result.map_err(Failure::from).and_then(insert_permit);
+        match &self.told {
+            Told::Event { events, user_data } => events.push(handle, *user_data, result),
+            Told::Callback { callback, context } => {
+                let (code, permit) = match result {
+                    Ok(permit) => (FOREBAY_OK, permit),
+                    Err(failure) => (note(failure), 0),
+                };
+                // SAFETY: as it was promised for `forebay_admit_callback`.
+                unsafe { callback(*context, code, permit) }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Waiting {
+    fn wake(self: Arc<Self>) {
+        if let Some(result) = self.look() {
+            self.tell(result);
+        }
+    }
+}
+
+/// What was asked for: a class, an operation and its length.
+type Asked = (u64, c_int, u64);
+
+/// Asks, and has `told` told later.
+///
+/// # Safety
+/// Both are null or places of the caller's.
+unsafe fn ask(
+    (class, op, len): Asked,
+    told: Told,
+    permit: *mut forebay_permit,
+    waiting: *mut forebay_waiting,
+) -> Result<c_int, Failure> {
+    with_class(class, |class| {
+        // SAFETY: the caller's.
+        let (granted, waits) =
+            unsafe { (Out::new(permit, "permit")?, Out::new(waiting, "waiting")?) };
+        let future = class.admit_async(self::op(op)?, len);
+        let state = Mutex::new(State::Waits(future));
+        let (handle, wakes) = (AtomicU64::new(0), AtomicU32::new(0));
+        let asked = Arc::new(Waiting { handle, told, state, wakes });
+        let handle = insert_shared(Arc::clone(&asked))?;
+        asked.handle.store(handle, Ordering::Release);
+        // It may be told before this returns.
+        granted.set(0);
+        waits.set(handle);
+        let Some(result) = asked.look() else { return Ok(FOREBAY_PENDING) };
+        take(handle)?;
+        waits.set(0);
+        granted.set(insert_permit(result?)?);
+        Ok(FOREBAY_OK)
+    })
+}
+
+/// `forebay_admit` that does not wait: returns `FOREBAY_OK` and a permit if it is granted at once, and
+/// calls nobody; else `FOREBAY_PENDING` and what waits, and `callback` is called later, perhaps before
+/// this returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_admit_callback(
+    class: forebay_class,
+    op: c_int,
+    len: u64,
+    callback: forebay_admit_callback_fn,
+    context: *mut c_void,
+    permit: *mut forebay_permit,
+    waiting: *mut forebay_waiting,
+) -> c_int {
+    call(|| {
+        let asked = (class, op, len);
+        // A wrong handle is told first.
+        let Some(callback) = callback else {
+            let refuse = |_: &_| Err(Failure::invalid("`callback` is a null pointer"));
+            return with_class(class, refuse);
+        };
+        // SAFETY: the caller's.
+        unsafe { ask(asked, Told::Callback { callback, context }, permit, waiting) }
+    })
+}
+
+/// `forebay_admit_callback` that puts an event into `events` instead of calling, with the number
+/// `user_data`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_admit_event(
+    class: forebay_class,
+    op: c_int,
+    len: u64,
+    events: forebay_events,
+    user_data: u64,
+    permit: *mut forebay_permit,
+    waiting: *mut forebay_waiting,
+) -> c_int {
+    call(|| {
+        let events = get::<Events>(events)?;
+        // SAFETY: the caller's.
+        unsafe { ask((class, op, len), Told::Event { events, user_data }, permit, waiting) }
+    })
+}
