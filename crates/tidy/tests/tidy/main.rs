@@ -9,6 +9,7 @@ mod errors;
 mod formats;
 mod layers;
 mod lists;
+mod names;
 mod prose;
 mod scheduler;
 mod terms;
