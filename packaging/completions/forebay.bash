@@ -453,7 +453,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__explore)
-            opts="-o -h --from --disk --full --grid --seconds --read-size --write-size --data-size --trim --overwrite-device --properties --save --resume --goal --output --another-disk --report --svg --what-if --load --format --json --help"
+            opts="-o -h --from --disk --full --grid --seconds --read-size --write-size --data-size --trim --trim-after --overwrite-device --properties --save --resume --goal --output --another-disk --report --svg --what-if --load --format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -484,6 +484,10 @@ _forebay() {
                     return 0
                     ;;
                 --data-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trim-after)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

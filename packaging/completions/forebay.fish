@@ -134,10 +134,11 @@ complete -c forebay -n "__fish_forebay_using_subcommand tune" -s h -l help -d 'P
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l from -d 'A surface measured earlier: CSV, or the result file (.json) of diskplorer' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l disk -d 'Measure a simulated disk, a preset or a disk file, under virtual time' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l grid -d 'The same, with so many rates, 4 to 32' -r
-complete -c forebay -n "__fish_forebay_using_subcommand explore" -l seconds -d 'How long each load is measured, after a fourth of that as warm-up' -r
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l seconds -d 'How long each load is measured, after a warm-up of a fourth of that, or a third on a simulated disk. Unless given, 2s, and on a simulated disk until 10,000 reads were seen' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l read-size -d 'Bytes of a read' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l write-size -d 'Bytes of a write' -r
-complete -c forebay -n "__fish_forebay_using_subcommand explore" -l data-size -d 'Bytes of data: half of them are read, half are written' -r
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l data-size -d 'Bytes of data. Of 2GB below DIR, unless given, half are read and half are written. On a simulated disk, all of it unless given, both go to the same data' -r
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l trim-after -d 'On a simulated disk: discard what was written so much later, such as 10s' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l properties -d 'What the disk can do, where the rates end: an io-properties file, or a forebay.yaml. Unless given, the disk is measured briefly' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l save -d 'Write what was measured, as CSV for --from, instead of what is there. Where DIR is measured, explore.csv unless given, and one that is there already is then kept as explore.csv.old' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l goal -d 'A percentile of reads, and how long it may be, such as p95=1ms; more than once for several. Unless given, p95 of 0.5, 1 and 2 ms where the disk meets them' -r

@@ -41,5 +41,5 @@ pub use picture::{page, svg};
 pub use quality::Quality;
 pub use region::{Power, RADII_STEPS, RADIUS_ONE, Shape};
 pub use report::{Report, text, worthless};
-pub use simulated::SimulatedDisk;
+pub use simulated::{SimulatedDisk, SimulatedLoad, SimulatedLoadError};
 pub use what_if::{Demand, Grant, Prediction, predict};

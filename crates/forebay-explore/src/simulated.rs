@@ -1,15 +1,16 @@
 //! Measures the surface of a simulated disk, under virtual time.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use forebay_core::{Op, Time};
 use forebay_load::Rng;
 use forebay_sim::disk::{Command, SimDisk};
 use forebay_sim::spec::DiskSpec;
 use forebay_sim::surface::Cell;
+use thiserror::Error;
 
-/// Bytes of a read and of a write.
-const READ: u64 = 4096;
-const WRITE: u64 = 131_072;
-/// A load lasts until so many reads were seen, but so many seconds at least and at most,
+/// Unless stated, a load lasts until so many reads were seen, but so many seconds at least and at most,
 const READS: usize = 10_000;
 const SECONDS: (f64, f64) = (0.1, 30.0);
 /// after a part of that which does not count.
@@ -19,35 +20,129 @@ const PROBES: f64 = 10.0;
 const PROBING_SECONDS: f64 = 5.0;
 /// With more requests of one kind in it the disk does not carry the load.
 const IN_FLIGHT_MAX: u64 = 4096;
+/// The number of a request is this many times its place in the row of its kind, and its kind.
+const IDS: u64 = 3;
+const READ_ID: u64 = 0;
+const WRITE_ID: u64 = 1;
+const DISCARD_ID: u64 = 2;
 /// The part of a load that may be missing at its end, and how many requests may in any case.
 const MISSING: f64 = 0.03;
 const MISSING_COUNT: f64 = 16.0;
 
+/// What a simulated disk is asked to do, beside how often.
+#[derive(Clone, Copy, Debug)]
+pub struct SimulatedLoad {
+    /// Bytes of a read, 512 or more.
+    pub read_bytes: u64,
+    /// Bytes of a write, 512 or more.
+    pub write_bytes: u64,
+    /// Bytes from the beginning of the disk on that are read and written; all of it if not given.
+    pub data_bytes: Option<u64>,
+    /// How long each load is measured, after a third of that as warm-up. Unless given, until 10,000
+    /// reads were seen: between 0.1 and 30 s.
+    pub duration: Option<Duration>,
+    /// Each write is discarded so long after it was sent, if at all.
+    pub discarded_after: Option<Duration>,
+}
+
+impl Default for SimulatedLoad {
+    /// Reads of 4 KiB and writes of 128 KiB, all over the disk, and no discards.
+    fn default() -> Self {
+        Self {
+            read_bytes: 4096,
+            write_bytes: 131_072,
+            data_bytes: None,
+            duration: None,
+            discarded_after: None,
+        }
+    }
+}
+
+/// Why a load cannot run on a simulated disk; the text says what to do.
+#[derive(Clone, PartialEq, Eq, Error)]
+pub enum SimulatedLoadError {
+    /// A request is longer than the data, or the data than the disk.
+    #[error("{larger} is {bytes} bytes, and {smaller} has {limit}: lower the former")]
+    TooLarge {
+        /// What is too large.
+        larger: &'static str,
+        /// Its bytes.
+        bytes: u64,
+        /// What it has to fit into.
+        smaller: &'static str,
+        /// The bytes of that.
+        limit: u64,
+    },
+    /// Nothing says what a discard costs the disk.
+    #[error(
+        "nothing says what a discard costs this disk: leave out --trim, or name a file of a disk of \
+         the kind flash that states discard_command and discard_bandwidth"
+    )]
+    NoDiscards,
+}
+
+forebay_core::debug_as_display!(SimulatedLoadError);
+
 /// The read latencies of a simulated disk under a load.
 pub struct SimulatedDisk {
     disk: DiskSpec,
+    load: SimulatedLoad,
     measured: u64,
 }
 
 impl SimulatedDisk {
-    /// A disk.
+    /// A disk under reads of 4 KiB and writes of 128 KiB.
     pub fn new(disk: DiskSpec) -> Self {
-        Self { disk, measured: 0 }
+        Self { disk, load: SimulatedLoad::default(), measured: 0 }
     }
 
-    /// What it does alone: the bytes that it writes and the reads that it does per second.
+    /// A disk under requests as the load says.
+    ///
+    /// # Errors
+    /// The data does not fit on the disk, a request does not fit into the data, or nothing says
+    /// what a discard costs.
+    pub fn with_load(disk: DiskSpec, load: SimulatedLoad) -> Result<Self, SimulatedLoadError> {
+        let capacity = disk.capacity();
+        let data = load.data_bytes.unwrap_or(capacity);
+        let too_large = |larger, bytes, smaller, limit| {
+            (bytes > limit).then_some(SimulatedLoadError::TooLarge {
+                larger,
+                bytes,
+                smaller,
+                limit,
+            })
+        };
+        let error = too_large("--data-size", data, "the disk", capacity)
+            .or_else(|| too_large("--read-size", load.read_bytes, "the data", data))
+            .or_else(|| too_large("--write-size", load.write_bytes, "the data", data));
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if load.discarded_after.is_some() && disk.build(0).discards().is_none() {
+            return Err(SimulatedLoadError::NoDiscards);
+        }
+        Ok(Self { disk, load, measured: 0 })
+    }
+
+    /// What it does alone of requests of these sizes: the bytes that it writes and the reads that it
+    /// does per second.
     pub fn rates(&self) -> (f64, f64) {
         let rates = self.disk.build(0).rates();
-        (rates.write_bandwidth as f64, rates.read_iops as f64)
+        let SimulatedLoad { read_bytes, write_bytes, .. } = self.load;
+        // long writes one after the other take no seeks
+        let is_long = write_bytes >= SimulatedLoad::default().write_bytes;
+        let write_iops = if is_long { f64::INFINITY } else { rates.write_iops as f64 };
+        let writes = (write_iops * write_bytes as f64).min(rates.write_bandwidth as f64);
+        let reads = (rates.read_bandwidth as f64 / read_bytes as f64).min(rates.read_iops as f64);
+        (writes, reads)
     }
 
     /// The latencies of reads while so many bytes are written and reads done per second, if it
     /// carries that: on a disk of its own, both directions at random times (an open loop, Poisson).
-    /// Reads of 4 KiB at random places, writes of 128 KiB one after the other. The same on every
-    /// machine.
+    /// Reads at random places, writes one after the other. The same on every machine.
     pub fn measure(&mut self, at: (f64, f64)) -> Option<Cell> {
         self.measured += 1;
-        Load::new(&self.disk, at, self.measured - 1).run()
+        Run::new(&self.disk, self.load, at, self.measured - 1).run()
     }
 }
 
@@ -81,41 +176,49 @@ impl Stream {
 }
 
 /// A disk under a load.
-struct Load {
+struct Run {
     disk: Box<dyn SimDisk>,
-    capacity: u64,
+    load: SimulatedLoad,
+    /// Bytes that are read and written.
+    data: u64,
     at: (f64, f64),
     rng: Rng,
     reads: Stream,
     writes: Stream,
     /// When each read arrived, by its number.
     read_at: Vec<u64>,
+    /// When what was written is discarded, in nanoseconds, and where it is.
+    discards: VecDeque<(f64, u64)>,
+    discarded: u64,
     /// What reads took, in nanoseconds, after the warm-up.
     latencies: Vec<u64>,
 }
 
-impl Load {
-    fn new(disk: &DiskSpec, at: (f64, f64), seed: u64) -> Self {
+impl Run {
+    fn new(disk: &DiskSpec, load: SimulatedLoad, at: (f64, f64), seed: u64) -> Self {
         let mut rng = Rng::new(seed, &[]);
         let read_rate = if at.1 > 0.0 { at.1 } else { PROBES };
         Self {
             disk: disk.build(seed),
-            capacity: disk.capacity(),
+            data: load.data_bytes.unwrap_or(disk.capacity()),
             at,
             reads: Stream::new(read_rate, &mut rng),
-            writes: Stream::new(at.0 / WRITE as f64, &mut rng),
+            writes: Stream::new(at.0 / load.write_bytes as f64, &mut rng),
             rng,
+            load,
             read_at: Vec::new(),
+            discards: VecDeque::new(),
+            discarded: 0,
             latencies: Vec::new(),
         }
     }
 
     /// The latencies of reads, if the disk carries the load.
     fn run(&mut self) -> Option<Cell> {
-        let seconds = if self.at.1 > 0.0 {
-            (READS as f64 / self.at.1).clamp(SECONDS.0, SECONDS.1)
-        } else {
-            PROBING_SECONDS
+        let seconds = match self.load.duration {
+            Some(duration) => duration.as_secs_f64(),
+            None if self.at.1 > 0.0 => (READS as f64 / self.at.1).clamp(SECONDS.0, SECONDS.1),
+            None => PROBING_SECONDS,
         };
         let (from, until) = (seconds * WARM_UP * 1e9, seconds * (1.0 + WARM_UP) * 1e9);
         while self.step(from, until) {
@@ -146,37 +249,58 @@ impl Load {
     /// Goes on to the next event; whether that was before `until`.
     fn step(&mut self, from: f64, until: f64) -> bool {
         let event = self.disk.next_event().map_or(f64::INFINITY, |at| at.as_nanos() as f64);
-        let at = event.min(self.reads.next_at).min(self.writes.next_at);
+        let discard = self.discards.front().map_or(f64::INFINITY, |&(at, _)| at);
+        let at = event.min(self.reads.next_at).min(self.writes.next_at).min(discard);
         if at > until {
             return false;
         }
         let now = Time::from_nanos(at as u64);
         while let Some(completion) = self.disk.poll_completion(now) {
-            if completion.id % 2 == 1 {
-                self.writes.done += 1;
-                continue;
-            }
-            self.reads.done += 1;
-            let arrived = self.read_at[(completion.id / 2) as usize];
-            if arrived as f64 >= from {
-                self.latencies.push(completion.at.as_nanos().saturating_sub(arrived).max(1));
+            match completion.id % IDS {
+                WRITE_ID => self.writes.done += 1,
+                READ_ID => self.read_is_done(completion.id / IDS, completion.at, from),
+                _ => {}
             }
         }
+        self.send(at, now);
+        true
+    }
+
+    fn read_is_done(&mut self, number: u64, at: Time, from: f64) {
+        self.reads.done += 1;
+        let arrived = self.read_at[number as usize];
+        if arrived as f64 >= from {
+            self.latencies.push(at.as_nanos().saturating_sub(arrived).max(1));
+        }
+    }
+
+    /// Sends the requests that are due `at` so many nanoseconds.
+    fn send(&mut self, at: f64, now: Time) {
+        let SimulatedLoad { read_bytes, write_bytes, discarded_after, .. } = self.load;
         if self.reads.next_at <= at {
-            let offset = self.rng.below(self.capacity / READ) * READ;
-            let id = 2 * self.reads.arrived;
+            let offset = self.rng.below(self.data / read_bytes) * read_bytes;
+            let id = IDS * self.reads.arrived + READ_ID;
             self.read_at.push(now.as_nanos());
-            self.disk.submit(now, id, Command { op: Op::Read, offset, len: READ });
+            self.disk.submit(now, id, Command { op: Op::Read, offset, len: read_bytes });
             self.reads.arrived += 1;
             self.reads.schedule(&mut self.rng);
         }
         if self.writes.next_at <= at {
-            let offset = self.writes.arrived % (self.capacity / WRITE).max(1) * WRITE;
-            let id = 2 * self.writes.arrived + 1;
-            self.disk.submit(now, id, Command { op: Op::Write, offset, len: WRITE });
+            let offset = self.writes.arrived % (self.data / write_bytes) * write_bytes;
+            let id = IDS * self.writes.arrived + WRITE_ID;
+            self.disk.submit(now, id, Command { op: Op::Write, offset, len: write_bytes });
             self.writes.arrived += 1;
             self.writes.schedule(&mut self.rng);
+            let discard = discarded_after.map(|after| (at + after.as_nanos() as f64, offset));
+            self.discards.extend(discard);
         }
-        true
+        while let Some(&(due, offset)) = self.discards.front()
+            && due <= at
+        {
+            self.discards.pop_front();
+            let id = IDS * self.discarded + DISCARD_ID;
+            self.discarded += 1;
+            self.disk.submit(now, id, Command { op: Op::Discard, offset, len: write_bytes });
+        }
     }
 }

@@ -68,10 +68,10 @@ impl Task {
             rates: options.rates(),
             full: options.is_full(),
             goals: goals.iter().map(ToString::to_string).collect(),
-            seconds: load.seconds.as_secs_f64(),
+            seconds: load.duration().as_secs_f64(),
             read_bytes: load.read_size.0,
             write_bytes: load.write_size.0,
-            data_bytes: load.data_size.0,
+            data_bytes: load.data_bytes(),
             trim: load.trim,
         }
     }

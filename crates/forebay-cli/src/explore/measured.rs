@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use forebay_explore::{Goal, Matrix, SimulatedDisk, adaptive, adaptive_cells_max};
+use forebay_explore::{Goal, Matrix, SimulatedDisk, SimulatedLoad, adaptive, adaptive_cells_max};
 use forebay_sim::spec::DiskSpec;
 use forebay_sim::surface::{Cell, Grid};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
@@ -53,7 +53,9 @@ pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<Measured, Fai
         return of_disk(options, place, goals);
     }
     let name = options.disk.as_deref().unwrap_or_default();
-    let mut disk = SimulatedDisk::new(DiskSpec::resolve(name)?);
+    let disk = DiskSpec::resolve(name)?;
+    let mut disk = SimulatedDisk::with_load(disk, options.simulated_load()?)
+        .map_err(|error| Failure::Input(format!("{name}: {error}")))?;
     let matrix = Matrix::even(disk.rates(), options.rates() - 1);
     let bar = ProgressBar::new(most(options, &matrix).into());
     let template = "{bar:30} {pos} of at most {len} loads, {eta} left";
@@ -98,7 +100,7 @@ fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<Measured, 
     };
     kept.most = Some(rates);
     let matrix = Matrix::even(rates, options.rates() - 1);
-    let (most, seconds) = (most(options, &matrix), options.load.seconds.as_secs_f64() * 1.25);
+    let (most, seconds) = (most(options, &matrix), options.load.duration().as_secs_f64() * 1.25);
     let before = kept.count();
     note(format_args!(
         "measuring {}{most} loads of {seconds:.1} s each, up to {:.0} reads/s beside {}/s written: \
@@ -136,8 +138,20 @@ fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<Measured, 
 }
 
 impl Options {
-    fn mixed_load(&self, place: &Path) -> Result<MixedLoadOptions, Failure> {
+    fn simulated_load(&self) -> Result<SimulatedLoad, Failure> {
         let load = &self.load;
+        let (read_bytes, write_bytes) = self.request_bytes()?;
+        Ok(SimulatedLoad {
+            read_bytes: read_bytes.into(),
+            write_bytes: write_bytes.into(),
+            data_bytes: load.data_size.map(|size| size.0),
+            duration: load.seconds,
+            discarded_after: load.trim.then(|| load.trim_after.unwrap_or_default()),
+        })
+    }
+
+    /// Bytes of a read and of a write.
+    fn request_bytes(&self) -> Result<(u32, u32), Failure> {
         let request = |option: &str, bytes: u64| {
             let fits =
                 bytes.is_multiple_of(SECTOR) && (SECTOR..=REQUEST_BYTES_MAX).contains(&bytes);
@@ -148,14 +162,21 @@ impl Options {
                 ))
             })
         };
+        let load = &self.load;
+        Ok((request("--read-size", load.read_size.0)?, request("--write-size", load.write_size.0)?))
+    }
+
+    fn mixed_load(&self, place: &Path) -> Result<MixedLoadOptions, Failure> {
+        let load = &self.load;
+        let (read_bytes, write_bytes) = self.request_bytes()?;
         let options = MixedLoadOptions {
             place: place.to_owned(),
             may_overwrite_device: load.overwrite_device,
-            read_bytes: request("--read-size", load.read_size.0)?,
-            write_bytes: request("--write-size", load.write_size.0)?,
-            data_bytes: load.data_size.0,
+            read_bytes,
+            write_bytes,
+            data_bytes: load.data_bytes(),
             discards: load.trim,
-            duration: load.seconds,
+            duration: load.duration(),
         };
         options.check()?;
         Ok(options)

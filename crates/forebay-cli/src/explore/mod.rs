@@ -23,6 +23,8 @@ use what_if::WhatIf;
 
 /// Rates of each direction in the whole matrix, as diskplorer has them.
 const RATES: u32 = 21;
+/// Bytes of data below a directory, unless stated.
+const DATA_BYTES: u64 = 2 << 30;
 
 /// Find out which mixes of reads and writes a disk carries within a latency.
 ///
@@ -90,25 +92,31 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// How DIR is loaded.
+/// How the disk is loaded.
 #[derive(Args)]
 struct LoadOptions {
-    /// How long each load is measured, after a fourth of that as warm-up
-    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "TIME", default_value = "2s", value_parser = span::parse_positive)]
-    seconds: Duration,
+    /// How long each load is measured, after a warm-up of a fourth of that, or a third on a simulated
+    /// disk. Unless given, 2s, and on a simulated disk until 10,000 reads were seen
+    #[arg(long, conflicts_with = "from", value_name = "TIME", value_parser = span::parse_positive)]
+    seconds: Option<Duration>,
     /// Bytes of a read
-    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "SIZE", default_value = "4kB")]
+    #[arg(long, conflicts_with = "from", value_name = "SIZE", default_value = "4kB")]
     read_size: ByteSize,
     /// Bytes of a write
-    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "SIZE", default_value = "128kB")]
+    #[arg(long, conflicts_with = "from", value_name = "SIZE", default_value = "128kB")]
     write_size: ByteSize,
-    /// Bytes of data: half of them are read, half are written
-    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "SIZE", default_value = "2GB")]
-    data_size: ByteSize,
+    /// Bytes of data. Of 2GB below DIR, unless given, half are read and half are written. On a
+    /// simulated disk, all of it unless given, both go to the same data
+    #[arg(long, conflicts_with = "from", value_name = "SIZE")]
+    data_size: Option<ByteSize>,
     /// Give back what was written, by holes in files and discards on devices, at the rate of the
     /// writes
-    #[arg(long, conflicts_with_all = ["from", "disk"])]
+    #[arg(long, conflicts_with = "from")]
     trim: bool,
+    /// On a simulated disk: discard what was written so much later, such as 10s
+    #[arg(long, requires = "trim", conflicts_with_all = ["from", "place"], value_name = "TIME",
+          value_parser = span::parse)]
+    trim_after: Option<Duration>,
     /// DIR is a block device, and the data on it may be destroyed
     #[arg(long, alias = "device", conflicts_with_all = ["from", "disk"])]
     overwrite_device: bool,
@@ -155,6 +163,18 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         output::regions(path, fits, options.another_disk)?;
     }
     found.check(name, options.goal.is_empty(), options.from.is_some())
+}
+
+impl LoadOptions {
+    /// How long each load is measured below a directory.
+    fn duration(&self) -> Duration {
+        self.seconds.unwrap_or(Duration::from_secs(2))
+    }
+
+    /// Bytes of data below a directory.
+    fn data_bytes(&self) -> u64 {
+        self.data_size.map_or(DATA_BYTES, |size| size.0)
+    }
 }
 
 impl Options {

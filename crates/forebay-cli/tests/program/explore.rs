@@ -132,6 +132,25 @@ fn a_simulated_disk_is_measured_and_kept() {
     explore(&["--from", I3, "--disk", "gp3"]).complains(2, &["cannot be used with"]);
 }
 
+#[test]
+fn a_simulated_disk_is_loaded_with_requests_of_other_sizes() {
+    let sizes = ["--read-size", "64kB", "--write-size", "1MB", "--seconds", "200ms"];
+    let arguments = ["--disk", "samsung-970-pro", "--grid", "6", "--json"];
+    let cells = |more: &[&str]| {
+        let lab = Lab::new();
+        let save = lab.file("kept.csv", "").display().to_string();
+        explore(&[&arguments[..], more, &["--save", &save]].concat());
+        std::fs::read_to_string(save).unwrap()
+    };
+    assert_ne!(cells(&sizes), cells(&[]));
+    let refused = |more: &[&str], why: &str| {
+        explore(&[&arguments[..], more].concat()).complains(2, &[why]);
+    };
+    refused(&["--data-size", "1kB"], "--read-size is 4096 bytes, and the data has 1024");
+    refused(&["--trim"], "nothing says what a discard costs this disk");
+    refused(&["--trim-after", "10s"], "--trim");
+}
+
 /// Properties that any disk keeps, on a busy machine too.
 fn slow(lab: &Lab) -> PathBuf {
     let dir = lab.dir.path().display();
@@ -218,7 +237,7 @@ fn what_cannot_be_measured_is_refused() {
     on(&["--disk", "gp3"]).complains(2, &["cannot be used with"]);
     explore(&["/nowhere"]).complains(2, &["there is no directory `/nowhere`"]);
     explore(&["/dev/null"]).complains(2, &["/dev/null"]);
-    explore(&["--disk", "gp3", "--trim"]).complains(2, &["cannot be used with"]);
+    explore(&["--from", I3, "--trim"]).complains(2, &["cannot be used with"]);
     explore(&["/proc"]).complains(2, &["cannot make files in `/proc`", "name another directory"]);
     lab.assert_nothing_left();
 }

@@ -2,8 +2,9 @@
 
 use forebay_config::Source;
 use std::convert::Infallible;
+use std::time::Duration;
 
-use forebay_explore::{Matrix, SimulatedDisk};
+use forebay_explore::{Matrix, SimulatedDisk, SimulatedLoad};
 use forebay_sim::spec::DiskSpec;
 use forebay_sim::surface::Grid;
 
@@ -12,6 +13,12 @@ use crate::fitted;
 /// Reads and writes have the disk in turn: its mixes lie on a straight line.
 const IDEAL: &str = "kind: ideal\nchannels: 8\nread_latency: 80us\nwrite_latency: 400us\n\
                      bandwidth: 2000000000\n";
+
+/// Its discards take the controller's time.
+const FLASH: &str = "kind: flash\nread_command: 2us\nwrite_command: 2us\nbandwidth: 3000000000\n\
+                     dies: 16\npage: 16kB\npage_read: 60us\nprogram_bandwidth: 1500000000\n\
+                     write_buffer: 4MB\n\
+                     discard_command: 500us\ndiscard_bandwidth: 2000000000\n";
 
 fn disk(text: &str) -> DiskSpec {
     DiskSpec::parse(&Source::new("d.yaml", text)).unwrap()
@@ -48,4 +55,44 @@ fn a_measured_surface_has_a_region() {
         println!("{goal}: {:?} {:?}, line {:?}", fit.kind, fit.quality, fit.line);
         assert!(fit.quality.sum() <= 0.35, "{goal}: {fit:?}");
     }
+}
+
+/// The median of reads while 100 MB/s are written in requests of the load's size.
+fn median(load: SimulatedLoad) -> f64 {
+    let mut disk = SimulatedDisk::with_load(disk(FLASH), load).unwrap();
+    disk.measure((100e6, 10_000.0)).unwrap().p99_us.unwrap()
+}
+
+#[test]
+fn sizes_and_discards_of_a_load_change_what_reads_take() {
+    let usual = median(SimulatedLoad::default());
+    let long = SimulatedLoad { read_bytes: 1 << 20, ..SimulatedLoad::default() };
+    let (_, reads) = SimulatedDisk::with_load(disk(FLASH), long).unwrap().rates();
+    let (_, usual_reads) = SimulatedDisk::new(disk(FLASH)).rates();
+    assert!(reads < usual_reads / 10.0, "{reads} of 1 MiB, {usual_reads} of 4 KiB");
+    for after in [Duration::ZERO, Duration::from_millis(100)] {
+        let load = SimulatedLoad { discarded_after: Some(after), ..SimulatedLoad::default() };
+        let with_discards = median(load);
+        assert!(with_discards > usual, "{with_discards} us, {usual} without discards");
+    }
+    // it ends before anything is discarded
+    let late = Some(Duration::from_secs(100));
+    assert_eq!(median(SimulatedLoad { discarded_after: late, ..SimulatedLoad::default() }), usual);
+}
+
+#[test]
+fn loads_that_do_not_fit_are_refused() {
+    let refused = |name: &str, load| {
+        SimulatedDisk::with_load(DiskSpec::resolve(name).unwrap(), load).err().unwrap().to_string()
+    };
+    let usual = SimulatedLoad::default;
+    let small = SimulatedLoad { data_bytes: Some(65_536), ..usual() };
+    assert_eq!(
+        refused("nvme-2022", small),
+        "--write-size is 131072 bytes, and the data has 65536: lower the former"
+    );
+    let large = SimulatedLoad { data_bytes: Some(u64::MAX), ..usual() };
+    assert!(refused("nvme-2022", large).starts_with("--data-size is 18446744073709551615 bytes"));
+    let discards = SimulatedLoad { discarded_after: Some(Duration::ZERO), ..usual() };
+    assert!(refused("gp3", discards).contains("states discard_command"));
 }
