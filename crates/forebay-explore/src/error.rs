@@ -10,8 +10,7 @@ pub enum Error {
     /// Too few loads with reads were measured, or none with writes.
     #[error(
         "{found} usable cells, with reads and beside writes; a fit needs at least {least}: measure \
-         more loads of both directions, such as the matrix of 21 x 21 that diskplorer measures and \
-         `forebay explore DIR --full`, or lower rates"
+         more loads of both directions, with --grid of 6 or more or with --full, or lower rates"
     )]
     TooFewCells {
         /// How many there are.

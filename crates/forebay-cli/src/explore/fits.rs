@@ -70,7 +70,9 @@ impl Found {
             return Ok(());
         };
         let said = format!("{name}: {error}");
-        Err(if is_file { Failure::Input(said) } else { Failure::NoRegion(said) })
+        let needs_more_loads = matches!(error, Error::TooFewCells { .. });
+        let is_input = is_file || needs_more_loads;
+        Err(if is_input { Failure::Input(said) } else { Failure::NoRegion(said) })
     }
 }
 

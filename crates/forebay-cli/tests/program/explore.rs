@@ -149,6 +149,7 @@ fn a_simulated_disk_is_loaded_with_requests_of_other_sizes() {
     refused(&["--data-size", "1kB"], "--read-size is 4096 bytes, and the data has 1024");
     refused(&["--trim"], "nothing says what a discard costs this disk");
     refused(&["--trim-after", "10s"], "--trim");
+    explore(&["--disk", "nvme-2022", "--grid", "4"]).complains(2, &["at least 9", "--grid of 6"]);
 }
 
 /// Properties that any disk keeps, on a busy machine too.
