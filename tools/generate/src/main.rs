@@ -2,6 +2,7 @@
 
 mod api;
 mod files;
+mod header;
 mod manual;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +33,8 @@ enum Command {
     Manual,
     /// The public items of each crate that is published, in `docs/api`
     Api,
+    /// The header of the C API, `crates/forebay-capi/include/forebay.h`
+    Header,
 }
 
 fn main() -> ExitCode {
@@ -59,6 +62,7 @@ fn run(cli: &Cli) -> Result<Vec<String>, String> {
     let generated = match cli.command {
         Command::Manual => manual::generated()?,
         Command::Api => api::generated(root)?,
+        Command::Header => header::generated(root)?,
     };
     if cli.write { files::write(root, &generated) } else { files::differences(root, &generated) }
 }

@@ -32,6 +32,12 @@ fn the_manual_in_the_repository_is_what_the_program_says() {
 }
 
 #[test]
+fn the_header_in_the_repository_is_what_the_sources_say() {
+    let output = generate(&["header"], &repository());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn every_command_has_a_page_that_its_parent_names() {
     let root = written();
     let read = |page: &str| {
