@@ -1,0 +1,291 @@
+"""What the package promises, with a disk by its figures."""
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import warnings
+
+import forebay
+
+
+def scheduler_of(iops=100_000, **options):
+    disk = forebay.Disk("disk", iops, iops, iops * 100_000, iops * 100_000)
+    return forebay.Scheduler.from_figures([disk], **options)
+
+
+def fill(queries):
+    """Permits until one has to wait."""
+    held = []
+    while (permit := queries.try_admit("read", 1 << 20)) is not None:
+        held.append(permit)
+    return held
+
+
+def stats(scheduler):
+    return scheduler.snapshot().classes["disk"]["queries"]
+
+
+class Threads(unittest.TestCase):
+    def test_a_permit_is_held_in_a_with(self):
+        scheduler = scheduler_of()
+        queries = scheduler.add_class("queries", 1000)
+        with queries.admit("read", 4096):
+            self.assertEqual(stats(scheduler).in_disk, 1)
+        with self.assertRaises(ZeroDivisionError), queries.admit("read", 4096):
+            1 / 0
+        counted = stats(scheduler)
+        self.assertEqual((counted.in_disk, counted.operations[0], counted.errors), (0, 1, 1))
+
+    def test_a_wait_ends_with_its_time_and_others_run_meanwhile(self):
+        queries = scheduler_of(200).add_class("queries", 1000)
+        held, ran = fill(queries), threading.Event()
+        threading.Thread(target=ran.set).start()
+        with self.assertRaises(TimeoutError):
+            queries.admit("read", 1 << 20, timeout=0.001)
+        self.assertTrue(ran.wait(10))
+        for permit in held:
+            permit.complete(1 << 20)
+        with queries.admit("read", 4096, timeout=60):
+            pass
+
+    def test_eight_threads_get_their_permits(self):
+        scheduler = scheduler_of(2_000)
+        queries = scheduler.add_class("queries", 1000)
+
+        def work():
+            for _ in range(25):
+                with queries.admit("read", 65_536):
+                    pass
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(stats(scheduler).operations[0], 200)
+
+    def test_the_class_of_a_thread(self):
+        scheduler = scheduler_of()
+        queries = scheduler.add_class("queries", 1000)
+        with queries.enter(), scheduler.admit("write", 4096):
+            self.assertEqual(stats(scheduler).in_disk, 1)
+        with scheduler.admit("write", 4096):
+            self.assertEqual(stats(scheduler).in_disk, 0)
+
+    def test_a_dropped_permit_is_warned_of_and_ends(self):
+        scheduler = scheduler_of()
+        queries = scheduler.add_class("queries", 1000)
+        with self.assertWarns(ResourceWarning):
+            queries.admit("read", 4096)
+            gc.collect()
+        self.assertEqual(stats(scheduler).in_disk, 0)
+
+    def test_ctrl_c_ends_a_wait(self):
+        program = """
+import sys, forebay
+queries = forebay.Scheduler.from_figures([forebay.Disk("disk", 1, 1, 4096, 4096)]).add_class("queries", 1)
+held = []
+while (permit := queries.try_admit("read", 1 << 20)) is not None:
+    held.append(permit)
+try:
+    print("waits", flush=True)
+    queries.admit("read", 1 << 20)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    for permit in held:
+        permit.complete()
+"""
+        child = subprocess.Popen([sys.executable, "-W", "error", "-c", program], stdout=subprocess.PIPE, text=True)
+        with child:
+            self.assertEqual(child.stdout.readline(), "waits\n")
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.stdout.readline(), "interrupted\n")
+        self.assertEqual(child.returncode, 0)
+
+
+class Tasks(unittest.TestCase):
+    def test_tasks_wait_without_threads(self):
+        scheduler = scheduler_of(2_000)
+        queries = scheduler.add_class("queries", 1000)
+
+        async def work():
+            async with queries.admit_async("read", 65_536):
+                await asyncio.sleep(0)
+
+        async def main():
+            before = threading.active_count()
+            await asyncio.gather(*[work() for _ in range(300)])
+            return threading.active_count() - before
+
+        self.assertEqual(asyncio.run(main()), 0)
+        self.assertEqual(stats(scheduler).operations[0], 300)
+        self.assertEqual(asyncio.run(main()), 0, "in another loop")
+
+    def test_a_cancelled_task_gives_its_place_back(self):
+        scheduler = scheduler_of(200)
+        queries = scheduler.add_class("queries", 1000)
+
+        async def main():
+            held = fill(queries)
+            tasks = [asyncio.ensure_future(queries.admit_async("read", 4096)._wait()) for _ in range(50)]
+            await asyncio.sleep(0)
+            waiting = stats(scheduler).queued
+            for task in tasks:
+                task.cancel()
+            for result in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(result, forebay.Permit):
+                    result.complete()
+            for permit in held:
+                permit.complete()
+            return waiting
+
+        self.assertGreater(asyncio.run(main()), 0)
+        counted = stats(scheduler)
+        self.assertEqual((counted.queued, counted.in_disk), (0, 0))
+
+    def test_what_is_refused_is_raised_in_the_task(self):
+        queries = scheduler_of().add_class("queries", 1000)
+        queries.remove()
+
+        async def main():
+            await queries.admit_async("read", 4096)
+
+        with self.assertRaisesRegex(forebay.Error, "removed"):
+            asyncio.run(main())
+
+
+class Files(unittest.TestCase):
+    def test_writes_reads_and_deletes(self):
+        queries = scheduler_of().add_class("queries", 1000)
+        data = bytes(range(256)) * 4000
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "file")
+            with open(path, "w+b") as file:
+                with queries.writer(file) as writer:
+                    writer.write(data[:1000])
+                    writer.write(bytearray(data[1000:]))
+                    writer.sync()
+                    self.assertEqual(writer.dirty, 0)
+                queries.sync(file)
+                self.assertEqual(queries.read(file, len(data) + 7, 0), data)
+                self.assertEqual(queries.read(file, 10, len(data) - 4), data[-4:])
+                self.assertEqual(queries.read(file, 0, 0), b"")
+                with queries.on_file(file).admit("read", 4096):
+                    pass
+            queries.discarder(rate=1 << 30).delete(path).wait()
+            self.assertFalse(os.path.exists(path))
+            with self.assertRaises(forebay.Error) as raised:
+                queries.discarder().delete(path).wait()
+            self.assertEqual(raised.exception.errno, 2)
+
+
+class Settings(unittest.TestCase):
+    def test_shares_limits_groups_and_names(self):
+        scheduler = scheduler_of(strict=True)
+        group = scheduler.add_group("group", 300)
+        within = group.add_group("deeper", 100).add_class("within", 200)
+        within.shares = 250
+        self.assertEqual((within.shares, group.shares), (250, 300))
+        within.set_limits(operations_per_second=10)
+        self.assertEqual(scheduler.find_class("within").shares, 250)
+        for wrong in (
+            lambda: scheduler.add_class("within", 1),
+            lambda: scheduler.add_class("zero", 0),
+            lambda: scheduler.find_class("nobody"),
+            lambda: forebay.Scheduler.from_file("/nowhere.yaml"),
+        ):
+            self.assertRaises(forebay.Error, wrong)
+        self.assertRaises(ValueError, lambda: within.admit("reed", 4096))
+        self.assertIn("# EOF", scheduler.open_metrics())
+        self.assertEqual(scheduler.snapshot().bugs, 0)
+
+    def test_what_is_closed_raises(self):
+        queries = scheduler_of().add_class("queries", 1000)
+        queries.close()
+        for call in (queries.remove, lambda: queries.admit("read", 1), lambda: queries.try_admit("read", 1)):
+            self.assertRaises(forebay.HandleError, call)
+
+
+class Forks(unittest.TestCase):
+    def test_in_a_child_every_call_raises_and_its_own_scheduler_works(self):
+        scheduler = scheduler_of(200)
+        queries = scheduler.add_class("queries", 1000)
+        group = scheduler.add_group("group", 100)
+        held = fill(queries)
+        with self.assertRaises(forebay.TimedOut):
+            queries.admit("read", 1 << 20, timeout=0.001)
+        file = tempfile.TemporaryFile()
+        writer = queries.writer(file)
+        discarder = queries.discarder()
+        deletion = discarder.delete("/nowhere/file")
+        calls = [
+            lambda: queries.admit("read", 4096),
+            lambda: queries.try_admit("read", 4096),
+            lambda: asyncio.run(queries.admit_async("read", 4096)._wait()),
+            lambda: queries.on_file(file),
+            lambda: queries.enter().__enter__(),
+            lambda: queries.read(file, 10, 0),
+            lambda: queries.sync(file),
+            lambda: queries.writer(file),
+            lambda: queries.discarder(),
+            lambda: queries.shares,
+            lambda: setattr(queries, "shares", 5),
+            lambda: queries.set_limits(),
+            queries.remove,
+            lambda: group.add_class("new", 1),
+            lambda: group.add_group("new", 1),
+            lambda: writer.write(b"data"),
+            writer.sync,
+            lambda: writer.dirty,
+            lambda: discarder.delete("/nowhere"),
+            deletion.wait,
+            held[0].complete,
+            scheduler.snapshot,
+            scheduler.open_metrics,
+            lambda: scheduler.reload("/nowhere"),
+            lambda: scheduler.add_class("new", 1),
+            lambda: scheduler.find_class("queries"),
+            scheduler.close,
+        ]
+        # threads of the library are no threads of Python's: 3.12 warns of them
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                for call in calls:
+                    self.assertRaises(forebay.HandleError, call)
+                with scheduler_of().add_class("queries", 1).admit("read", 4096):
+                    code = 0
+            finally:
+                os._exit(code)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        for permit in held:
+            permit.complete()
+        with queries.admit("read", 4096):
+            pass
+        writer.close()
+        file.close()
+
+
+class Interpreter(unittest.TestCase):
+    def test_it_ends_without_a_word_whatever_is_left(self):
+        program = """
+import threading, forebay
+queries = forebay.Scheduler.from_figures([forebay.Disk("disk", 1, 1, 4096, 4096)]).add_class("queries", 1)
+held = queries.try_admit("read", 1 << 20)
+threading.Thread(target=lambda: queries.admit("read", 1 << 20), daemon=True).start()
+"""
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
