@@ -8,6 +8,9 @@ use crate::sys::lock::Lock;
 pub(super) trait AskedPart: Send + Sync {
     /// It asks no more, and ends. Nothing if it has the permit.
     fn cancel(&self);
+
+    /// It asks anew, in the class that the file has now. Nothing if it has the permit.
+    fn ask_again(self: Arc<Self>);
 }
 
 /// What becomes of that which is dirty and not written back by the library.
@@ -44,6 +47,11 @@ impl AskedParts {
         let mut state = self.0.lock();
         state.abandoned.get_or_insert(abandoned);
         state.parts.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Those that ask, or have their permit.
+    pub(super) fn all(&self) -> Vec<Arc<dyn AskedPart>> {
+        self.0.lock().parts.iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(super) fn abandoned(&self) -> Option<Abandoned> {

@@ -8,13 +8,14 @@ use std::sync::{Arc, Weak};
 
 use forebay_core::{Access, DiskTime, Op};
 
-use super::asked_parts::{Abandoned, AskedParts};
+use super::asked_parts::{Abandoned, AskedPart, AskedParts};
 use super::dirt::Dirt;
 use super::write_back_path::WriteBackPath;
 use crate::Class;
 use crate::direct_file::file_number;
 use crate::failures::OpenFailures;
 use crate::page_cache::{HeldFile, LeavingFile, file_len};
+use crate::sys::lock::Lock;
 use crate::sys::workers::KeptWorker;
 
 /// Bytes of a part at least, and at most, unless less may be dirty.
@@ -25,8 +26,10 @@ const PART_LEN_MAX: u64 = 1 << 20;
 /// the disk.
 pub(super) struct DirtyFile {
     pub(super) held: Arc<HeldFile>,
-    /// On the file's disk.
+    /// On the file's disk: that of its writer at first.
     pub(super) class: Class,
+    /// The one that asks now, if it is another.
+    asking: Lock<Option<Class>>,
     pub(super) path: WriteBackPath,
     pub(super) failures: OpenFailures,
     /// The errors of writeback that a write or a flush of this writer has told.
@@ -54,10 +57,23 @@ impl DirtyFile {
             number,
             dirt: Dirt::new(limits, part_len(&class)),
             asked: AskedParts::default(),
+            asking: Lock::default(),
             class,
             path,
             _worker: worker,
         })
+    }
+
+    /// The class that asks for parts and flushes.
+    pub(super) fn asking(&self) -> Class {
+        self.asking.lock().clone().unwrap_or_else(|| self.class.clone())
+    }
+
+    /// From now on `class` asks, which is on the file's disk: also for the parts that wait.
+    pub(super) fn set_asking(&self, class: Class) {
+        let before = self.asking.lock().replace(class);
+        drop(before);
+        self.asked.all().into_iter().for_each(AskedPart::ask_again);
     }
 
     /// What of the disk a part of the file is.

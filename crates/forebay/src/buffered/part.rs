@@ -23,6 +23,8 @@ use crate::sys::waker::{put_off, wake_after, with_own};
 struct Part {
     file: Arc<DirtyFile>,
     part: PartRange,
+    /// A thread that holds a permit waits for it.
+    holder: bool,
     /// Until it has its permit.
     admit: Lock<Option<AdmitFuture>>,
 }
@@ -44,6 +46,12 @@ fn ask_next(file: &Arc<DirtyFile>) {
     });
 }
 
+/// The request for a part, in the class that the file has now.
+fn admit(file: &DirtyFile, part: &PartRange, holder: bool) -> AdmitFuture {
+    let class = Class { holder, ..file.asking() };
+    AdmitFuture::required(class, file.access(part.range.start), part.dirty)
+}
+
 impl HandOver for DirtyFile {
     fn hand_over(self: Arc<Self>) {
         self.hand_over_listed();
@@ -53,10 +61,8 @@ impl HandOver for DirtyFile {
 
 impl Part {
     fn ask(file: &Arc<DirtyFile>, part: PartRange, holder: bool) {
-        let class = Class { holder, ..file.class.clone() };
-        let admit = AdmitFuture::required(class, file.access(part.range.start), part.dirty);
-        let (file, admit) = (Arc::clone(file), Lock::new(Some(admit)));
-        let part = Arc::new(Self { file, part, admit });
+        let admit = Lock::new(Some(admit(file, &part, holder)));
+        let part = Arc::new(Self { file: Arc::clone(file), part, holder, admit });
         if !part.file.asked.add(&part) {
             return part.cancel();
         }
@@ -109,7 +115,7 @@ impl Part {
         let mut written = file.held.call(move |fd| of.path.write_range(fd, &range));
         call.end(&written);
         if matches!(written, Ok(Some(false))) {
-            let class = file.class.nested_in(permit);
+            let class = file.asking().nested_in(permit);
             let _permit = class.admit_required(Op::Flush.into(), 0);
             let call = file.failures.begin_flush();
             written = file.held.call(|fd| Ok(rustix::fs::fdatasync(fd).map(|()| true)?));
@@ -132,6 +138,18 @@ impl AskedPart for Part {
                 self.file.dirt.end_part(&self.part, None);
             });
         }
+    }
+
+    fn ask_again(self: Arc<Self>) {
+        let mut asking = self.admit.lock();
+        if asking.is_none() {
+            return;
+        }
+        let before = asking.replace(admit(&self.file, &self.part, self.holder));
+        drop(asking);
+        wake_after(|| drop(before));
+        // As if it were granted: a thread asks, and looks.
+        self.wake();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -18,7 +18,8 @@ use crate::admit::AdmitFuture;
 use crate::direct_file::file_number;
 use crate::failures::FileFailures;
 use crate::page_cache::{HeldFile, file_len, write_back};
-use crate::permit::{AdmitError, Permit};
+use crate::permit::{AdmitError, Permit, block_on, holds_permit_now};
+use crate::sys::library_thread::WaitsForItself;
 use crate::{Class, Scheduler};
 
 /// Which of the file's metadata is to be durable with its data.
@@ -41,28 +42,8 @@ pub(super) async fn sync(
     metadata: Metadata,
     holder: bool,
 ) -> io::Result<()> {
-    let mut class = file.class.clone();
-    class.holder |= holder;
-    let mut admit = pin!(AdmitFuture::required(class.clone(), Op::Flush.into(), 0));
-    let rewritten = Rewritten::look(&file.failures, open);
-    let last = file.hand_over_all();
-    part::ask(file, holder);
-    // Parts that were asked for before may wait for room that the holder has: while a request of
-    // the holder waits, the window binds nobody.
-    let early = if holder { poll_once(admit.as_mut()).await } else { None };
-    wait_ended(file, last).await;
-    // What was not written through the writer, as far as it can be seen.
-    let others = dirty_pieces(open, file.dirt.part_len());
-    if !others.is_empty() {
-        others.iter().for_each(|piece| file.failures.saw(&dirty_pages(open, &piece.range)));
-        let last = file.dirt.hand_over_others(others);
-        part::ask(file, holder);
-        wait_ended(file, last).await;
-    }
-    let permit = match early {
-        Some(admitted) => admitted?,
-        None => admit.await?,
-    };
+    let (class, rewritten) = (file.asking(), Rewritten::look(&file.failures, open));
+    let permit = permit_after_dirt(open, file, holder, true).await?;
     let flushed = Arc::clone(file);
     let call = move || {
         let call = flushed.failures.begin_flush();
@@ -76,6 +57,68 @@ pub(super) async fn sync(
     };
     let result = file.class.disk.workers.call(call).await;
     file.failure_for_flush(open).and(result)
+}
+
+/// [`sync`] whose flush is that of the caller. With `looks`, what others have made dirty is written
+/// back too.
+pub(super) fn sync_with(
+    open: BorrowedFd<'_>,
+    file: &Arc<DirtyFile>,
+    looks: bool,
+    flush: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let (class, rewritten) = (file.asking(), Rewritten::look(&file.failures, open));
+    let permit = wait(permit_after_dirt(open, file, holds_permit_now(), looks))?;
+    let call = file.failures.begin_flush();
+    let result = flush().map(|()| Some(true));
+    permit.complete(&result);
+    call.end_and_settle(&result);
+    if result.is_ok() {
+        rewritten.clear(&file.failures, &class, &file.held);
+    }
+    let result = result.map(drop);
+    file.failure_for_flush(open).and(result)
+}
+
+/// A permit for the flush, once all that is dirty of the file is written back.
+async fn permit_after_dirt(
+    open: BorrowedFd<'_>,
+    file: &Arc<DirtyFile>,
+    holder: bool,
+    looks: bool,
+) -> io::Result<Permit> {
+    let request = || {
+        let mut class = file.asking();
+        class.holder |= holder;
+        AdmitFuture::required(class, Op::Flush.into(), 0)
+    };
+    let last = file.hand_over_all();
+    part::ask(file, holder);
+    // Parts that were asked for before may wait for room that the holder has: while a request of
+    // the holder waits, the window binds nobody.
+    let mut admit = holder.then(request);
+    let early = match &mut admit {
+        Some(admit) => poll_once(Pin::new(admit)).await,
+        None => None,
+    };
+    wait_ended(file, last).await;
+    // What was not written through the writer, as far as it can be seen.
+    let others = if looks { dirty_pieces(open, file.dirt.part_len()) } else { Vec::new() };
+    if !others.is_empty() {
+        others.iter().for_each(|piece| file.failures.saw(&dirty_pages(open, &piece.range)));
+        let last = file.dirt.hand_over_others(others);
+        part::ask(file, holder);
+        wait_ended(file, last).await;
+    }
+    Ok(match early {
+        Some(admitted) => admitted?,
+        None => admit.unwrap_or_else(request).await?,
+    })
+}
+
+/// What `future` resolves to, for the calling thread.
+pub(super) fn wait<R>(future: impl Future<Output = io::Result<R>>) -> io::Result<R> {
+    block_on(future).unwrap_or_else(|| Err(WaitsForItself.into()))
 }
 
 /// What `admit` resolves to if that is at once. It has asked then.

@@ -11,11 +11,14 @@ use rustix::fs::{FileType, OFlags};
 
 use super::dirty_file::DirtyFile;
 use super::part;
-use super::sync::{Metadata, sync};
+use super::sync::{Metadata, sync, sync_with, wait};
 use super::write_back_path::WriteBackPath;
-use crate::permit::{block_on, holds_permit_now};
-use crate::sys::library_thread::WaitsForItself;
+use crate::page_cache::file_len;
+use crate::permit::holds_permit_now;
 use crate::{Class, Scheduler};
+
+/// In a longer file, [`BufferedWriter::sync_with`] does not look for what others have made dirty.
+const LOOKED_AT_MAX: u64 = 64 << 20;
 
 /// Writes to a file through the page cache, and has what is dirty written back in the turn of a
 /// [`Class`].
@@ -150,11 +153,6 @@ impl Class {
     }
 }
 
-/// What `future` resolves to, for the calling thread.
-pub(super) fn wait<R>(future: impl Future<Output = io::Result<R>>) -> io::Result<R> {
-    block_on(future).unwrap_or_else(|| Err(WaitsForItself.into()))
-}
-
 /// The flags of a file that can be written.
 fn checked(file: impl AsFd) -> io::Result<OFlags> {
     let file = file.as_fd();
@@ -249,6 +247,32 @@ impl<F: AsFd> BufferedWriter<F> {
     /// As for [`Self::sync_data`].
     pub fn sync_all(&self) -> io::Result<()> {
         self.sync_here(Metadata::All)
+    }
+
+    /// [`Self::sync_data`] by an engine that flushes itself: `flush` is called in this thread, with the
+    /// permit for it, once the dirt is on the disk. Of a file of more than
+    /// 64 MiB, what others have made dirty is left to `flush`: to look for it takes too long.
+    ///
+    /// # Errors
+    /// Those of `flush`, and as for [`Self::sync_data`]: then `flush` may not have been called.
+    pub fn sync_with(&self, flush: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        self.check()?;
+        let looks = file_len(&self.file)? <= LOOKED_AT_MAX;
+        sync_with(self.file.as_fd(), self.dirty_file(), looks, flush)
+    }
+
+    /// From now on it is `class` that asks for permits, also for the parts that wait for theirs: for an
+    /// engine in which somebody of a class with more shares waits for what this file's writer holds.
+    /// What is dirty counts for the first class.
+    ///
+    /// # Errors
+    /// `class` belongs to another scheduler; in a forked child.
+    pub fn set_class(&self, class: &Class) -> io::Result<()> {
+        self.check()?;
+        let file = self.dirty_file();
+        let class = class.on(&file.class.disk()).map_err(io::Error::other)?;
+        file.set_asking(Class { holder: false, ..class });
+        Ok(())
     }
 
     /// [`Self::sync_data`] for a task.

@@ -9,8 +9,9 @@ use std::task::Poll;
 use rustix::io::Errno;
 
 use super::part;
+use super::sync::wait;
 use super::waiter::Waiter;
-use super::writer::{BufferedWriter, wait};
+use super::writer::BufferedWriter;
 use crate::Class;
 use crate::admit::AdmitFuture;
 use crate::page_cache::{file_len, page_size, whole_pages, write_back};

@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt;
 
 use forebay::Op;
 
-use crate::{Bed, MIB, contents, pattern};
+use crate::{Bed, MIB, contents, pattern, until};
 
 #[test]
 fn a_flush_of_an_engines_own_is_charged_with_what_is_dirty() {
@@ -23,6 +23,44 @@ fn a_flush_of_an_engines_own_is_charged_with_what_is_dirty() {
         assert_eq!(bed.admitted() - before, charged, "nothing is dirty any more");
         assert_eq!(flushes(), 2 * round);
     }
+}
+
+#[test]
+fn a_flush_of_the_callers_comes_after_the_dirt_and_its_error_is_returned() {
+    let bed = Bed::new();
+    let file = bed.file("data");
+    let writer = bed.class.buffered_writer(&file).unwrap();
+    let flushes = || bed.class.permit_counters().operations[Op::Flush.index()];
+    writer.write_all_at(&pattern(3 << 20), 0).unwrap();
+    let flush = || {
+        assert_eq!((writer.dirty(), flushes(), bed.admitted()), (0, 0, 3 * MIB));
+        file.sync_data()
+    };
+    writer.sync_with(flush).unwrap();
+    assert_eq!(flushes(), 1);
+    let error = writer.sync_with(|| Err(std::io::Error::from_raw_os_error(libc::EIO))).unwrap_err();
+    let failed = error.get_ref().and_then(|inner| inner.downcast_ref::<forebay::WriteBackError>());
+    assert_eq!(failed.and_then(forebay::WriteBackError::raw_os_error), Some(libc::EIO));
+}
+
+#[test]
+fn parts_that_wait_move_to_the_class_that_the_writer_is_given() {
+    let bed = Bed::stopped();
+    let before = bed.admitted();
+    let file = bed.file("data");
+    let writer = bed.class.buffered_writer(&file).unwrap();
+    writer.write_all_at(&pattern(5 << 20), 0).unwrap();
+    let higher = bed.scheduler.add_class("higher", 1000).unwrap();
+    std::thread::scope(|scope| {
+        let flush = scope.spawn(|| writer.sync_data());
+        until("a part", || bed.class.permit_counters().queued > 0);
+        writer.set_class(&higher).unwrap();
+        flush.join().unwrap().unwrap();
+    });
+    assert_eq!(higher.permit_counters().bytes[Op::Write.index()], 5 * MIB);
+    assert_eq!(bed.admitted(), before);
+    let other = forebay::Scheduler::builder().build().unwrap();
+    assert!(writer.set_class(&other.untagged()).is_err());
 }
 
 /// In a process of its own, as old filters and sandboxes do it.

@@ -92,6 +92,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("BufferedWriter::get_ref", |h| Arc::ptr_eq(h.writer.get_ref(), &h.std_file)),
     ("BufferedWriter::into_inner", |h| is_forked(&h.taken_writer.take().unwrap().into_inner())),
     ("BufferedWriter::seek", |h| is_forked(&h.writer.seek(SeekFrom::Start(7)))),
+    ("BufferedWriter::set_class", |h| is_forked(&h.busy_writer.set_class(&h.class))),
     ("BufferedWriter::sync_all", |h| is_forked(&h.busy_writer.sync_all())),
     ("BufferedWriter::sync_all_async", |h| {
         is_forked(&polled(h.busy_writer.sync_all_async()).unwrap())
@@ -100,6 +101,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("BufferedWriter::sync_data_async", |h| {
         is_forked(&polled(h.busy_writer.sync_data_async()).unwrap())
     }),
+    ("BufferedWriter::sync_with", |h| is_forked(&h.busy_writer.sync_with(|| Ok(())))),
     ("BufferedWriter::with_dirty_max", |h| {
         h.taken_writer = h.taken_writer.take().map(|writer| writer.with_dirty_max(1 << 20));
         true
