@@ -17,6 +17,7 @@ pub(crate) const CRATES: &[&str] = &[
     "forebay-growth",
     "forebay-object-store",
     "forebay-capi",
+    "forebay-sqlite",
     "forebay-serve",
     "forebay-experiments",
     "forebay-tune",
@@ -215,6 +216,20 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "events",
             "waiting",
             "*",
+        ],
+    ),
+    (
+        "forebay-sqlite",
+        &[
+            "say",
+            "classes",
+            "connection",
+            "context",
+            "scheduled",
+            "system_calls",
+            "file",
+            "vfs",
+            "extension",
         ],
     ),
     (

@@ -1,0 +1,85 @@
+//! Names, and what is opened in unusual ways.
+
+use std::process::Command;
+
+use forebay_sqlite::{Options, RegisterError, register_with};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{Bed, check, fill, pragma};
+
+#[test]
+fn a_name_is_taken_once_and_a_base_has_to_be_there() {
+    let bed = Bed::new();
+    let options = Options { name: bed.name.clone(), ..Options::default() };
+    let error = register_with(&bed.scheduler, &options).unwrap_err();
+    assert!(matches!(error, RegisterError::NameTaken(_)), "{error}");
+    let options =
+        Options { name: "other".to_owned(), base: Some("nonsense".to_owned()), is_default: false };
+    let error = register_with(&bed.scheduler, &options).unwrap_err();
+    assert_eq!(error.to_string(), "SQLite has no VFS `nonsense` that could be wrapped");
+}
+
+#[test]
+fn other_ways_to_lock_and_vfs_around_each_other_work() {
+    let first = Bed::new();
+    for base in ["unix-none", "unix-dotfile", "unix-excl", first.name.as_str()] {
+        let bed = Bed::around(Some(base));
+        let connection = bed.open();
+        fill(&connection, 300);
+        let rows: u32 =
+            connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 300, "{base}");
+        drop(connection);
+        check(&bed.dir.path().join("t.db"));
+    }
+}
+
+#[test]
+fn nolock_immutable_temporary_attached_and_databases_in_memory_are_as_ever() {
+    let bed = Bed::new();
+    fill(&bed.open(), 300);
+    for parameters in ["nolock=1", "immutable=1", "mode=ro", "cache=shared", "psow=0"] {
+        let connection = bed.try_open(parameters).unwrap();
+        let rows: u32 =
+            connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 300, "{parameters}");
+    }
+    let connection = bed.open();
+    let other = bed.dir.path().join("other.db");
+    connection.execute("ATTACH ? AS other", [other.to_str().unwrap()]).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE other.u AS SELECT * FROM t; CREATE TEMP TABLE v AS SELECT * FROM t;
+             ATTACH ':memory:' AS memory; CREATE TABLE memory.w AS SELECT * FROM t;
+             BEGIN; DELETE FROM t WHERE id = 1; DELETE FROM other.u WHERE id = 2; COMMIT;
+             SAVEPOINT s; DELETE FROM t; ROLLBACK TO s; RELEASE s",
+        )
+        .unwrap();
+    drop(connection);
+    check(&other);
+    for name in ["", ":memory:"] {
+        let nameless =
+            Connection::open_with_flags_and_vfs(name, OpenFlags::default(), bed.name.as_str());
+        fill(&nameless.unwrap(), 3000);
+    }
+}
+
+#[test]
+fn another_process_sees_the_locks() {
+    let bed = Bed::new();
+    let connection = bed.open();
+    fill(&connection, 3000);
+    let path = bed.dir.path().join("t.db");
+    let shell = |sql: &str| {
+        let output = Command::new("sqlite3").arg(&path).arg(sql).output().unwrap();
+        String::from_utf8(output.stderr).unwrap() + &String::from_utf8(output.stdout).unwrap()
+    };
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    fill(&connection, 10);
+    pragma(&bed.open(), "integrity_check");
+    assert!(shell("INSERT INTO t(v) VALUES(1)").contains("database is locked"));
+    connection.execute_batch("COMMIT; BEGIN EXCLUSIVE").unwrap();
+    assert!(shell("SELECT count(*) FROM t").contains("database is locked"));
+    connection.execute_batch("COMMIT").unwrap();
+    assert_eq!(shell("SELECT count(*) FROM t").trim(), "3010");
+}

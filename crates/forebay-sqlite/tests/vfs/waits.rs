@@ -1,0 +1,56 @@
+//! Who holds a lock that others wait for goes on in their class.
+
+use std::thread;
+use std::time::Duration;
+
+use forebay::Limits;
+
+use crate::{Bed, check, fill};
+
+const WRITE: usize = 1;
+
+/// A writer of the lowest class, which gets next to nothing, has the lock; then another connection
+/// asks for it.
+fn the_writer_goes_on(mode: &str, asks: &str) {
+    let bed = Bed::new();
+    let writer = bed.try_open("forebay_class=backup").unwrap();
+    writer
+        .execute_batch(&format!(
+            "PRAGMA journal_mode = {mode}; PRAGMA synchronous = FULL; PRAGMA cache_size = -64;
+             PRAGMA wal_autocheckpoint = 0; CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB)"
+        ))
+        .unwrap();
+    let backup = bed.scheduler.class("backup").unwrap();
+    // 8 MiB would take more than two hours
+    let limits = Limits { bytes_per_second: Some(1 << 10), operations_per_second: None };
+    backup.set_limits(&limits).unwrap();
+    let before = (bed.operations("backup"), bed.operations("queries"));
+    let other = bed.open();
+    other.busy_timeout(Duration::from_secs(600)).unwrap();
+    thread::scope(|scope| {
+        let (begun, begins) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+            begun.send(()).unwrap();
+            fill(&writer, 8000);
+            writer.execute_batch("COMMIT").unwrap();
+        });
+        begins.recv().unwrap();
+        other.execute_batch(asks).unwrap();
+    });
+    let own = bed.operations("backup")[WRITE] - before.0[WRITE];
+    let raised = bed.operations("queries")[WRITE] - before.1[WRITE];
+    assert!(raised > own, "{mode}: {own} in its own class, {raised} raised");
+    drop(other);
+    check(&bed.dir.path().join("t.db"));
+}
+
+#[test]
+fn a_writer_in_rollback_mode_goes_on_in_the_class_of_a_reader_that_waits() {
+    the_writer_goes_on("DELETE", "PRAGMA forebay_class = queries; BEGIN IMMEDIATE; COMMIT");
+}
+
+#[test]
+fn a_writer_of_a_wal_goes_on_in_the_class_of_a_writer_that_waits() {
+    the_writer_goes_on("WAL", "PRAGMA forebay_class = queries; BEGIN IMMEDIATE; COMMIT");
+}
