@@ -91,6 +91,7 @@ fn direction(sizes: &Sizes, knee: &Knee, steadiness: &drift::Steadiness) -> Meas
     MeasuredDirection {
         cost: sizes.cost.iter().map(cost).collect(),
         knee: Some(rounded(knee.requests, 10.0)),
+        sequential_iops: sizes.in_sequence(),
         steadiness: Some(Steadiness {
             steady: steadiness.is_known(),
             burst_excess: rounded(steadiness.burst_excess, 1000.0),

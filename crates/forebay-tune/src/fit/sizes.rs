@@ -2,6 +2,7 @@
 
 use core::ops::RangeInclusive;
 
+use forebay_core::IOPS_MAX;
 use serde::Serialize;
 
 use super::Figure;
@@ -59,6 +60,14 @@ pub struct Sizes {
     /// What requests cost: at random places up to the saturation length, in sequence from there,
     /// and as the figures say. Empty where the rates changed while sizes were measured.
     pub cost: Vec<CostPoint>,
+}
+
+impl Sizes {
+    /// How many of the smallest requests a stream has per second; none where nobody measured it.
+    pub(crate) fn in_sequence(&self) -> Option<u64> {
+        let rate = self.stream.first()?.rate.round();
+        (1.0..=IOPS_MAX as f64).contains(&rate).then_some(rate as u64)
+    }
 }
 
 /// One direction by size, whose figures are `iops` and `bandwidth`.

@@ -4,7 +4,7 @@
 mod curves;
 mod tuned;
 
-use forebay::properties::Properties;
+use forebay::properties::{Measured, Properties};
 use forebay_config::Source;
 use forebay_core::{DiskModel, DiskRates, GroupConfig, IoGroup, Op, Outcome, Policy, Time};
 use forebay_sim::disk::{Command, SimDisk};
@@ -31,6 +31,12 @@ fn the_figures_of_an_ideal_disk() {
         let (run, fit, truth, base) = tune(FOUR, &budget, 1);
         assert_figures(&fit, &truth, within);
         assert_near("knee", fit.read_knee.requests, 4.0, 0.15);
+        // it has no head, so requests in sequence are no faster
+        let Measured { read, write, .. } = &files::properties(&[(&run, &fit)]).disks[0].measured;
+        for (direction, truth) in [(read, truth.read_iops), (write, truth.write_iops)] {
+            let found = direction.sequential_iops.unwrap() as f64;
+            assert_near("iops in sequence", found, truth as f64, within);
+        }
         assert_near("base latency", fit.base_latency_us * 1e3, base.as_nanos() as f64, 0.02);
         assert!(run.written() <= budget.written_max, "{}", run.written());
     }

@@ -57,6 +57,8 @@ struct Disk {
     write_cost_ns: Option<Located<Ladder>>,
     read_knee: Option<Located<f64>>,
     write_knee: Option<Located<f64>>,
+    read_sequential_iops: Option<Located<Quantity>>,
+    write_sequential_iops: Option<Located<Quantity>>,
     flush_us: Option<Located<f64>>,
     discard_us: Option<Located<f64>>,
     discard_gib_us: Option<Located<f64>>,

@@ -48,6 +48,9 @@ pub struct MeasuredDirection {
     pub cost: Vec<CostAt>,
     /// So many requests in flight keep the disk busy.
     pub knee: Option<f64>,
+    /// Small requests per second in sequence. The scheduler has no use for it; `io.cost` of the kernel
+    /// does.
+    pub sequential_iops: Option<u64>,
     /// Whether the rates last.
     pub steadiness: Option<Steadiness>,
     /// Whether the operations per second were seen behind buffers and credits.

@@ -32,6 +32,7 @@
 //! | `burst` | whether the rates are what lasts beside a burst: they are a ceiling once it is over |
 //! | `read_cost_ns`, `write_cost_ns` | lists of `[bytes, nanoseconds of disk time]`, sizes rising |
 //! | `read_knee`, `write_knee` | requests in flight that keep the disk busy |
+//! | `read_sequential_iops`, `write_sequential_iops` | small requests per second in sequence |
 //! | `flush_us` | disk time of a flush |
 //! | `discard_us`, `discard_gib_us` | disk time of each discard, and of each GiB |
 //! | `read_steady`, `write_steady` | whether the rates were seen to last |

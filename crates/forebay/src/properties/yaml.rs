@@ -77,6 +77,8 @@ fn measured(lines: &mut Vec<String>, measured: &Measured) {
             lines.push(format!("{name}_cost_ns: [{}]", points.join(", ")));
         }
         lines.extend(direction.knee.map(|knee| format!("{name}_knee: {knee:?}")));
+        let in_sequence = direction.sequential_iops;
+        lines.extend(in_sequence.map(|rate| format!("{name}_sequential_iops: {rate}")));
         if let Some(Steadiness { steady, burst_excess, observed }) = direction.steadiness {
             lines.push(format!("{name}_steady: {steady}"));
             lines.push(format!("{name}_burst_excess: {burst_excess:?}"));

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use forebay_config::{ConfigError, Located, Quantity, Source};
-use forebay_core::{Ceiling, LADDER_POINTS_MAX, REQUEST_LEN_MAX};
+use forebay_core::{Ceiling, IOPS_MAX, LADDER_POINTS_MAX, REQUEST_LEN_MAX};
 
-use super::{Disk, Ladder, Word, region};
+use super::{Disk, Ladder, Word, region, scaled_rate};
 use crate::properties::measured::contradiction;
 use crate::properties::{CostAt, DiscardCost, Lasting, Measured, MeasuredDirection, Steadiness};
 
@@ -23,6 +23,7 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
     let read = direction(Raw {
         cost: disk.read_cost_ns.as_ref(),
         knee: disk.read_knee,
+        sequential: disk.read_sequential_iops,
         steady: disk.read_steady,
         burst_excess: disk.read_burst_excess,
         observed: disk.read_observed_s,
@@ -33,6 +34,7 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
     let write = direction(Raw {
         cost: disk.write_cost_ns.as_ref(),
         knee: disk.write_knee,
+        sequential: disk.write_sequential_iops,
         steady: disk.write_steady,
         burst_excess: disk.write_burst_excess,
         observed: disk.write_observed_s,
@@ -80,6 +82,7 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
 struct Raw<'a> {
     cost: Option<&'a Located<Ladder>>,
     knee: Option<Located<f64>>,
+    sequential: Option<Located<Quantity>>,
     steady: Option<Located<bool>>,
     burst_excess: Option<Located<f64>>,
     observed: Option<Located<u64>>,
@@ -114,6 +117,9 @@ impl Raw<'_> {
             }
         };
         let knee = self.knee.map(|knee| number(source, knee, 0.0, KNEE_MAX)).transpose()?;
+        let in_sequence =
+            |rate| scaled_rate(source, rate, factor, IOPS_MAX, "operations per second");
+        let sequential_iops = self.sequential.map(in_sequence).transpose()?;
         let lasting = |word: Option<Located<Word>>| {
             word.map(|word| match word.value {
                 Word::True => Lasting::Yes,
@@ -122,7 +128,14 @@ impl Raw<'_> {
         };
         let [iops_sustained, bandwidth_sustained] = self.lasting.map(lasting);
         let steadiness = self.steadiness(source)?;
-        Ok(MeasuredDirection { cost, knee, steadiness, iops_sustained, bandwidth_sustained })
+        Ok(MeasuredDirection {
+            cost,
+            knee,
+            sequential_iops,
+            steadiness,
+            iops_sustained,
+            bandwidth_sustained,
+        })
     }
 
     fn steadiness(&self, source: Source<'_>) -> Result<Option<Steadiness>, ConfigError> {

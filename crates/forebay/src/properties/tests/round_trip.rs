@@ -53,13 +53,15 @@ fn direction(iops: u64, bandwidth: u64) -> impl Strategy<Value = MeasuredDirecti
     let exact = iops <= 10_000_000 && bandwidth <= 10_000_000_000 && bandwidth > 1 << 20;
     let lasting = || option::of(prop_oneof![Just(Lasting::Yes), Just(Lasting::Unknown)]);
     let lasting = (lasting(), lasting());
-    (any::<bool>(), option::of(0.0..1e6), option::of(steadiness), lasting).prop_map(
-        move |(known, knee, steadiness, (iops_sustained, bandwidth_sustained))| MeasuredDirection {
+    let known = (any::<bool>(), option::of(0.0..1e6), option::of(1..=100_000_000_u64));
+    (known, option::of(steadiness), lasting).prop_map(
+        move |((known, knee, sequential_iops), steadiness, lasting)| MeasuredDirection {
             cost: if known && exact { cost.clone() } else { Vec::new() },
             knee,
             steadiness,
-            iops_sustained,
-            bandwidth_sustained,
+            sequential_iops,
+            iops_sustained: lasting.0,
+            bandwidth_sustained: lasting.1,
         },
     )
 }
