@@ -46,6 +46,9 @@ _forebay() {
             forebay,rm)
                 cmd="forebay__subcmd__rm"
                 ;;
+            forebay,run)
+                cmd="forebay__subcmd__run"
+                ;;
             forebay,sim)
                 cmd="forebay__subcmd__sim"
                 ;;
@@ -102,6 +105,9 @@ _forebay() {
                 ;;
             forebay__subcmd__help,rm)
                 cmd="forebay__subcmd__help__subcmd__rm"
+                ;;
+            forebay__subcmd__help,run)
+                cmd="forebay__subcmd__help__subcmd__run"
                 ;;
             forebay__subcmd__help,sim)
                 cmd="forebay__subcmd__help__subcmd__sim"
@@ -185,7 +191,7 @@ _forebay() {
 
     case "${cmd}" in
         forebay)
-            opts="-h -V --help --version bench top check info tune explore export sim report reproduce disk rm trace trim help"
+            opts="-h -V --help --version bench top check info tune explore export sim report reproduce disk rm run trace trim help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -199,7 +205,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__bench)
-            opts="-h --sched-groups --duration --warmup --shards --properties --latency-goal --ceiling --control --fixed --latency-target --policy --region-goal --no-region --order --concurrency --seed --compare --report --format --grow --grow-files --grow-size --grow-request --diff --fail-below --dir --backend --topology --io-queues --metrics --overwrite-device --help"
+            opts="-h --sched-groups --duration --warmup --shards --properties --latency-goal --ceiling --control --fixed --latency-target --policy --region-goal --no-region --order --concurrency --seed --compare --report --format --grow --grow-files --grow-size --grow-request --diff --fail-below --dir --backend --topology --io-queues --metrics --overwrite-device --share-device --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -318,6 +324,10 @@ _forebay() {
                     return 0
                     ;;
                 --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --share-device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -565,7 +575,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__help)
-            opts="bench top check info tune explore export sim report reproduce disk rm trace trim help"
+            opts="bench top check info tune explore export sim report reproduce disk rm run trace trim help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -719,6 +729,20 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__help__subcmd__rm)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        forebay__subcmd__help__subcmd__run)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -912,7 +936,7 @@ _forebay() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "text json properties" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "text json properties io.cost" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1010,6 +1034,32 @@ _forebay() {
                     return 0
                     ;;
                 --latency-goal)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        forebay__subcmd__run)
+            opts="-h --class --weight --ionice --require --disk --list --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --class)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --weight)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

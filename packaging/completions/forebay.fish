@@ -38,6 +38,7 @@ complete -c forebay -n "__fish_forebay_needs_command" -f -a "report" -d 'Make a 
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "reproduce" -d 'Repeat the published experiments on simulated disks, beside their figures'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "disk" -d 'Simulated disks in real time'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "rm" -d 'Delete files at a pace, so that the discards (TRIMs) that follow delay no reads'
+complete -c forebay -n "__fish_forebay_needs_command" -f -a "run" -d 'Run a command in a class of I/O, whose weight the kernel obeys'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "trace" -d 'Show what the kernel sends to disks, from its block tracepoints. Needs root, but for traces that were recorded'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "trim" -d 'Tell the disk which space of a file system is free, as fstrim does, but at a pace'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -89,6 +90,7 @@ shared\t'One I/O queue for all threads, which ask it for permits and do their ow
 coordinators\t'--io-queues threads with an I/O queue each do the I/O that all others send them'"
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l io-queues -d 'How many threads do the I/O with --topology coordinators; 1 unless given. A disk gets no more than have 4 requests of 4 KiB each in its window' -r
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l metrics -d 'Serve what the scheduler counts as OpenMetrics text over HTTP while the load runs, such as at 127.0.0.1:9180; port 0 for any that is free' -r
+complete -c forebay -n "__fish_forebay_using_subcommand bench" -l share-device -d 'Use the Nth of M equal parts of the block device alone, such as 1/3, while other processes use the rest' -r
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l no-region -d 'Let mixes of reads and writes through as if they cost what their parts cost alone, whatever region of loads a forebay.yaml holds'
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l overwrite-device -d 'The data on the block device named with --dir may be destroyed'
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -103,7 +105,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand check" -s v -l verbose -
 complete -c forebay -n "__fish_forebay_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l properties -d 'What the disks can do: an io-properties file, or a forebay.yaml, which says more' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l disk -d 'A disk whose figures are published, or a disk file; more than once for several' -r
-complete -c forebay -n "__fish_forebay_using_subcommand info" -l mountpoint -d 'Where the disk of --disk is mounted, for --format properties' -r -F
+complete -c forebay -n "__fish_forebay_using_subcommand info" -l mountpoint -d 'Where the disk of --disk is mounted, for --format properties and io.cost' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l shards -d 'How many shards run; as many as there are processors unless given' -r
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l numa-nodes -d 'How many NUMA nodes they run on; those of the machine unless given' -r
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l latency-goal -d 'How long requests may wait inside a disk; as long as it needs unless given' -r
@@ -111,7 +113,8 @@ complete -c forebay -n "__fish_forebay_using_subcommand info" -l region-goal -d 
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l latency-target -d 'What requests may take in the disk while others wait: p95=1ms of reads, writes:p95=5ms, or off; what --properties says unless given' -r
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l format -d 'How to print it' -r -f -a "text\t'For people'
 json\t'JSON'
-properties\t'An io-properties file of the disks, or a forebay.yaml where one of them seeks'"
+properties\t'An io-properties file of the disks, or a forebay.yaml where one of them seeks'
+io.cost\t'What io.cost of the kernel (cgroup v2) is told of the disks: the lines, a file for the hardware database of systemd, and units'"
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l no-region -d 'Let mixes of reads and writes through as if they cost what their parts cost alone, whatever region of loads a forebay.yaml holds'
 complete -c forebay -n "__fish_forebay_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l budget -d 'How long to measure' -r -f -a "quick\t'About a minute, at most 64 GiB written: figures within some 10 %'
@@ -251,6 +254,13 @@ complete -c forebay -n "__fish_forebay_using_subcommand rm" -s v -l verbose -d '
 complete -c forebay -n "__fish_forebay_using_subcommand rm" -s n -l dry-run -d 'Delete nothing, and say what would be done, and how long it would take'
 complete -c forebay -n "__fish_forebay_using_subcommand rm" -l cross-file-systems -d 'Go into file systems that are mounted in the directories'
 complete -c forebay -n "__fish_forebay_using_subcommand rm" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c forebay -n "__fish_forebay_using_subcommand run" -l class -d 'The class: up to 64 letters, digits, and characters of `_.-`' -r
+complete -c forebay -n "__fish_forebay_using_subcommand run" -l weight -d 'The weight of the class, beside other cgroups of the same level' -r
+complete -c forebay -n "__fish_forebay_using_subcommand run" -l disk -d 'A disk that has to obey, such as sda; all of them unless given' -r
+complete -c forebay -n "__fish_forebay_using_subcommand run" -l ionice -d 'Give it an I/O priority too, which BFQ and mq-deadline obey: idle up to a weight of 100, best effort 4 below 1000, else best effort 0'
+complete -c forebay -n "__fish_forebay_using_subcommand run" -l require -d 'Do not run it where something does not obey: exit code 125'
+complete -c forebay -n "__fish_forebay_using_subcommand run" -l list -d 'List the classes, their weights and processes, and what they have read and written'
+complete -c forebay -n "__fish_forebay_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand trace; and not __fish_seen_subcommand_from requests discards help" -s h -l help -d 'Print help'
 complete -c forebay -n "__fish_forebay_using_subcommand trace; and not __fish_seen_subcommand_from requests discards help" -f -a "requests" -d 'Show how requests are aligned, where the kernel splits them and what that costs'
 complete -c forebay -n "__fish_forebay_using_subcommand trace; and not __fish_seen_subcommand_from requests discards help" -f -a "discards" -d 'Count the discards (TRIMs) that the kernel sends to disks, per tenth of a second, and name their bursts and the period of these'
@@ -289,21 +299,22 @@ complete -c forebay -n "__fish_forebay_using_subcommand trim" -l min-len -d 'Lea
 complete -c forebay -n "__fish_forebay_using_subcommand trim" -l properties -d 'What the disk can do: a file that `forebay tune` has written' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand trim" -s n -l dry-run -d 'Discard nothing, and say what would be done, and how long it would take'
 complete -c forebay -n "__fish_forebay_using_subcommand trim" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "bench" -d 'Run a load on a disk, and show what each job got'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "top" -d 'Show what a process does whose metrics are served, such as by `bench --metrics`: its disks, its classes, and what is wrong'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "check" -d 'Look for settings of kernel, filesystem and disk that cost throughput or latency'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "info" -d 'Show what the scheduler makes of a disk\'s figures'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "tune" -d 'Measure disks, and write the files that describe them to the scheduler'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "explore" -d 'Find out which mixes of reads and writes a disk carries within a latency'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "export" -d 'Serve what the disks of a machine can do, and what `check` finds, as metrics'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "sim" -d 'Run the scheduler on simulated disks, under a virtual clock'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "report" -d 'Make a page of results that `bench` or `sim run` printed with --format json'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "reproduce" -d 'Repeat the published experiments on simulated disks, beside their figures'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "disk" -d 'Simulated disks in real time'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "rm" -d 'Delete files at a pace, so that the discards (TRIMs) that follow delay no reads'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "trace" -d 'Show what the kernel sends to disks, from its block tracepoints. Needs root, but for traces that were recorded'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "trim" -d 'Tell the disk which space of a file system is free, as fstrim does, but at a pace'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm trace trim help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "bench" -d 'Run a load on a disk, and show what each job got'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "top" -d 'Show what a process does whose metrics are served, such as by `bench --metrics`: its disks, its classes, and what is wrong'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "check" -d 'Look for settings of kernel, filesystem and disk that cost throughput or latency'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "info" -d 'Show what the scheduler makes of a disk\'s figures'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "tune" -d 'Measure disks, and write the files that describe them to the scheduler'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "explore" -d 'Find out which mixes of reads and writes a disk carries within a latency'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "export" -d 'Serve what the disks of a machine can do, and what `check` finds, as metrics'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "sim" -d 'Run the scheduler on simulated disks, under a virtual clock'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "report" -d 'Make a page of results that `bench` or `sim run` printed with --format json'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "reproduce" -d 'Repeat the published experiments on simulated disks, beside their figures'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "disk" -d 'Simulated disks in real time'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "rm" -d 'Delete files at a pace, so that the discards (TRIMs) that follow delay no reads'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "run" -d 'Run a command in a class of I/O, whose weight the kernel obeys'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "trace" -d 'Show what the kernel sends to disks, from its block tracepoints. Needs root, but for traces that were recorded'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "trim" -d 'Tell the disk which space of a file system is free, as fstrim does, but at a pace'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk rm run trace trim help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c forebay -n "__fish_forebay_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run a load on a simulated disk, and show what each job got'
 complete -c forebay -n "__fish_forebay_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "swarm" -d 'Run random scenarios, and check what the scheduler promises at every step'
 complete -c forebay -n "__fish_forebay_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "replay" -d 'Run a scenario again that `forebay sim swarm` has printed'

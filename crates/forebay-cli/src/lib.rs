@@ -20,6 +20,7 @@ mod region_options;
 mod report;
 mod reproduce;
 mod rm;
+mod run;
 mod serve;
 mod sim;
 mod span;
@@ -40,7 +41,7 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 something went wrong on the way; 2 an option or a file given is not
 usable; 3 `explore` measured and saved a surface, but no region keeps a goal asked for; 130
 interrupted. Comparisons (`tune --diff`, `tune --history`, `bench --diff`): 1 something was lost, 2
-not comparable. `forebay check`, `rm` and `trace` have their own: see their help.";
+not comparable. `forebay check`, `rm`, `run` and `trace` have their own: see their help.";
 
 /// Measures disks, loads them, and shows what scheduling changes.
 #[derive(Parser)]
@@ -67,6 +68,7 @@ enum Command {
     #[command(subcommand)]
     Disk(serve::Command),
     Rm(rm::Options),
+    Run(run::Options),
     #[command(subcommand)]
     Trace(trace::Command),
     Trim(trim::Options),
@@ -113,6 +115,7 @@ pub fn run() -> ExitCode {
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),
         Command::Rm(options) => return rm::run(options),
+        Command::Run(options) => return run::run(options),
         Command::Trace(command) => return trace::run(command),
         Command::Trim(options) => return trim::run(options),
     };

@@ -112,7 +112,7 @@ pub(crate) struct MixedLoad {
 impl MixedLoad {
     /// Nothing is written yet. Ctrl-C ends what is run from now on.
     pub(crate) fn new(options: MixedLoadOptions) -> Result<Self, Failure> {
-        let target = RunTarget::of(&options.place, options.may_overwrite_device);
+        let target = RunTarget::of(&options.place, options.may_overwrite_device, None);
         let target = target.map_err(without_option)?;
         if matches!(target, RunTarget::Null) {
             return Err(Failure::Input(String::from("/dev/null has no disk; name a directory")));

@@ -46,7 +46,7 @@ pub(crate) use mixed_load::{MixedLoad, MixedLoadOptions};
 use plan::Plan;
 use probe::Probe;
 use results::Run;
-use storage::{RunTarget, Storage};
+use storage::{DevicePart, RunTarget, Storage};
 use topology::Topology;
 
 /// Run a load on a disk, and show what each job got.
@@ -91,6 +91,10 @@ pub(crate) struct Options {
     /// The data on the block device named with --dir may be destroyed
     #[arg(long)]
     overwrite_device: bool,
+    /// Use the Nth of M equal parts of the block device alone, such as 1/3, while other processes use
+    /// the rest
+    #[arg(long, value_name = "N/M", requires = "overwrite_device", value_parser = DevicePart::parse)]
+    share_device: Option<DevicePart>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -136,7 +140,7 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
     let io_queues = options.io_queues()?;
     load.check_report()?;
     let jobs = load.job_file(jobs_path, load.shard_count())?;
-    let target = RunTarget::of(&options.dir, options.overwrite_device)?;
+    let target = RunTarget::of(&options.dir, options.overwrite_device, options.share_device)?;
     let given = options.given_properties(&target)?;
     Storage::check(&target, &jobs)?;
     let backend = options.backend(&target);

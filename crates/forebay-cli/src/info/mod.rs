@@ -3,6 +3,7 @@
 mod budget;
 mod costs;
 mod disk;
+mod io_cost;
 mod nodes;
 mod presets;
 mod queues;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use forebay::properties::Properties;
+use forebay_block::Machine;
 use forebay_core::SHARDS_MAX;
 
 use crate::console::{json, print};
@@ -41,7 +43,7 @@ pub(crate) struct Options {
     /// A disk whose figures are published, or a disk file; more than once for several
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "properties")]
     disk: Vec<String>,
-    /// Where the disk of --disk is mounted, for --format properties
+    /// Where the disk of --disk is mounted, for --format properties and io.cost
     #[arg(long, value_name = "DIR", requires = "disk", default_value = "/var/lib/store")]
     mountpoint: PathBuf,
     /// How many shards run; as many as there are processors unless given
@@ -73,6 +75,10 @@ enum Format {
     Json,
     /// An io-properties file of the disks, or a forebay.yaml where one of them seeks
     Properties,
+    /// What io.cost of the kernel (cgroup v2) is told of the disks: the lines, a file for the hardware
+    /// database of systemd, and units
+    #[value(name = "io.cost")]
+    IoCost,
 }
 
 /// The command.
@@ -83,10 +89,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.format == Format::Properties {
         return print(&presets::properties_file(&known)?);
     }
+    if options.format == Format::IoCost {
+        return print(&io_cost::text(&known, &Machine::this())?);
+    }
     let report = Report::new(&known, options.threads(), options.latency_goal.unwrap_or_default());
     print(&match options.format {
         Format::Json => json(&report)?,
-        Format::Text | Format::Properties => report.text(),
+        Format::Text | Format::Properties | Format::IoCost => report.text(),
     })
 }
 

@@ -72,6 +72,66 @@ fn what_it_writes_down_of_a_disk_it_reads_again() {
     }
 }
 
+/// The content of the file at `path`, of those that `--format io.cost` prints.
+fn section(printed: &str, path: &str) -> String {
+    let mut sections = printed.split("\n## ");
+    let section = sections.find_map(|section| section.strip_prefix(path)).unwrap();
+    format!("{}\n", section.trim())
+}
+
+fn io_cost() -> String {
+    String::from_utf8(forebay(&["info", "--disk", "gp3", "--format", "io.cost"]).stdout).unwrap()
+}
+
+#[test]
+fn the_hardware_database_knows_what_it_prints() {
+    if Command::new("systemd-hwdb").arg("--version").output().is_err() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let entries = dir.path().join("etc/udev/hwdb.d");
+    fs::create_dir_all(&entries).unwrap();
+    let printed = io_cost();
+    let entry = section(&printed, "/etc/udev/hwdb.d/90-forebay-io-cost.hwdb");
+    fs::write(entries.join("90-forebay-io-cost.hwdb"), entry).unwrap();
+    let root = format!("--root={}", dir.path().display());
+    let hwdb = |arguments: &[&str]| {
+        let output = Command::new("systemd-hwdb").arg(&root).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    hwdb(&["update"]);
+    let known = hwdb(&["query", "block::name:MODEL:fwrev:7:"]);
+    for (key, path, before) in [
+        ("MODEL", "/sys/fs/cgroup/io.cost.model", "$DEV ctrl=user model=linear "),
+        ("QOS", "/sys/fs/cgroup/io.cost.qos", "$DEV enable=1 ctrl=user "),
+    ] {
+        let line = section(&printed, path);
+        let line = line.trim().strip_prefix(before).unwrap();
+        assert!(known.contains(&format!("IOCOST_{key}_FOREBAY={line}\n")), "{known}");
+    }
+    assert!(known.contains("IOCOST_SOLUTIONS=forebay\n"), "{known}");
+}
+
+#[test]
+fn systemd_accepts_the_units_that_it_prints() {
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let printed = io_cost();
+    let names = ["forebay-io-cost.service", "foreground.slice", "background.slice"];
+    let files = names.map(|name| {
+        let file = dir.path().join(name);
+        fs::write(&file, section(&printed, &format!("/etc/systemd/system/{name}"))).unwrap();
+        file
+    });
+    let verify = ["verify", "--man=no"];
+    let output = Command::new("systemd-analyze").args(verify).args(&files).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
 #[test]
 fn bad_input_is_explained() {
     let dir = tempfile::tempdir().unwrap();
@@ -84,6 +144,7 @@ fn bad_input_is_explained() {
         (vec!["--properties".into(), path(&bad)], "read_iops"),
         (vec!["--disk".into(), "gp4".into()], "no such disk"),
         (vec!["--format".into(), "properties".into()], "no figures to write down"),
+        (vec!["--format".into(), "io.cost".into()], "no figures to tell the kernel"),
         (vec!["--shards".into(), "0".into()], "--shards"),
         (vec!["--mountpoint".into(), "/a".into()], "--disk"),
     ] {

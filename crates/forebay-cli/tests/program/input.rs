@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::fs::OFlags;
 
@@ -211,7 +211,16 @@ fn a_block_device_is_used_only_where_its_data_may_go() {
     let exclusive = OFlags::EXCL.bits().cast_signed();
     let held = File::options().read(true).custom_flags(exclusive).open(&disk.device).unwrap();
     run(bench(MIXED).arg("--overwrite-device")).complains(2, &["is in use; unmount it"]);
+    let part = |part: &str| {
+        let mut command = bench(MIXED);
+        command.args(["--overwrite-device", "--share-device", part]);
+        command
+    };
+    run(&mut part("1/2")).complains(2, &["is in use; unmount it"]);
     drop(held);
+    let runs = [part("1/2"), part("2/2")].map(|mut part| part.stdout(Stdio::null()).spawn());
+    runs.into_iter().for_each(|run| assert!(run.unwrap().wait().unwrap().success()));
+    run(bench(MIXED).args(["--share-device", "1/2"])).complains(2, &["--overwrite-device"]);
     let append = MIXED.replace("overwrite", "append");
     run(bench(&append).arg("--overwrite-device")).complains(2, &["bulk", "directory"]);
 }

@@ -22,6 +22,7 @@ mod regions;
 mod report;
 mod reproduce;
 mod rm;
+mod run;
 mod serve;
 mod sim_run;
 mod swarm;

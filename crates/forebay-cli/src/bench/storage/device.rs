@@ -1,6 +1,7 @@
 //! A block device whose content may be destroyed, divided among the jobs.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,23 +9,25 @@ use forebay::DirectFile;
 use forebay::engine::BackendChoice;
 use forebay_load::job_file::{JobFile, JobKind};
 use indicatif::HumanBytes;
-use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::fs::{FlockOperation, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::data::{Data, Extent, JobData, MIB, check_alignments, jobs_by_shard};
 use super::fill::{UnwrittenExtent, fill};
+use super::target::DevicePart;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
-/// Cuts the device at `path` into one area for each shard, all of the same size, lays the data of
+/// Cuts the device at `path`, or `part` of it, into one area for each shard, all of the same size, lays the data of
 /// the shard's jobs one after another inside, and writes all of it.
 pub(super) fn divide(
     path: &Path,
+    part: Option<DevicePart>,
     jobs: &JobFile,
     backend: BackendChoice,
     interrupt: &Interrupt,
 ) -> Result<Vec<JobData>, Failure> {
-    let Layout { data, extents } = Layout::of(path, jobs)?;
+    let Layout { data, extents } = Layout::of(path, part, jobs)?;
     let bytes = extents.iter().map(|extent| extent.len).sum();
     fill(extents.into_iter().map(Ok), bytes, backend, interrupt)?;
     check_alignments(jobs, &data)?;
@@ -32,8 +35,8 @@ pub(super) fn divide(
 }
 
 /// Whether the device at `path` is free and has room for the jobs; nothing is written.
-pub(super) fn check(path: &Path, jobs: &JobFile) -> Result<(), Failure> {
-    Layout::of(path, jobs).map(drop)
+pub(super) fn check(path: &Path, part: Option<DevicePart>, jobs: &JobFile) -> Result<(), Failure> {
+    Layout::of(path, part, jobs).map(drop)
 }
 
 /// Where the data of jobs is on a device, and what of it is to be written.
@@ -43,14 +46,17 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(path: &Path, jobs: &JobFile) -> Result<Self, Failure> {
+    fn of(path: &Path, part: Option<DevicePart>, jobs: &JobFile) -> Result<Self, Failure> {
         let no_files = |kind: JobKind| kind == JobKind::Append || kind.deletes();
         if let Some(job) = jobs.jobs.iter().find(|job| no_files(job.kind)) {
             let name = &job.name;
             let message = "grows or removes files, and a block device has none; name a directory";
             return Err(Failure::Input(format!("job `{name}` {message}")));
         }
-        let (file, size) = open(path)?;
+        let (file, size) = open(path, part.is_some())?;
+        let part = part.unwrap_or(DevicePart { index: 0, count: 1 });
+        let size = size / part.count / MIB * MIB;
+        let first = size * part.index;
         let name: Arc<Path> = path.into();
         let shard_count = jobs_by_shard(jobs).map(|(_, _, shard)| shard + 1).max().unwrap_or(1);
         let area = size / u64::from(shard_count) / MIB * MIB;
@@ -62,7 +68,7 @@ impl Layout {
                 continue;
             }
             let Some(used) = used.get_mut(shard as usize) else { continue };
-            let start = area * u64::from(shard) + *used;
+            let start = first + area * u64::from(shard) + *used;
             *used += job.file_size;
             if *used > area {
                 return Err(no_room(path, area, shard_count));
@@ -76,12 +82,15 @@ impl Layout {
     }
 }
 
-/// Opens a device that nobody else uses: the file, and the bytes it has.
-fn open(path: &Path) -> Result<(DirectFile, u64), Failure> {
+/// Opens a device that nobody has mounted: the file, and the bytes it has. Nobody else can open it in
+/// this way at the same time, unless it `is_shared`.
+fn open(path: &Path, is_shared: bool) -> Result<(DirectFile, u64), Failure> {
     let shown = path.display();
     // For a device, EXCL means that it is not mounted.
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::DIRECT | OFlags::EXCL;
-    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+    let open = |flags| rustix::fs::open(path, flags, Mode::empty());
+    let fd = if is_shared { open_shared(open, flags) } else { open(flags) };
+    let fd = fd.map_err(|error| match error {
         Errno::BUSY => Failure::Input(format!("`{shown}` is in use; unmount it")),
         Errno::ACCESS | Errno::PERM | Errno::ROFS => Failure::Input(format!(
             "cannot open `{shown}`: {error}; run as a user that may write to it, or name another"
@@ -91,6 +100,19 @@ fn open(path: &Path) -> Result<(DirectFile, u64), Failure> {
     let cannot = |error: io::Error| Failure::Run(format!("cannot use `{shown}`: {error}"));
     let size = rustix::fs::seek(&fd, SeekFrom::End(0)).map_err(|error| cannot(error.into()))?;
     Ok((DirectFile::from_fd(fd).map_err(cannot)?, size))
+}
+
+/// Opens a device for several processes, each of which opens it alone for a moment, one after the other:
+/// that fails while it is mounted, or part of another device.
+fn open_shared(
+    open: impl Fn(OFlags) -> rustix::io::Result<OwnedFd>,
+    flags: OFlags,
+) -> rustix::io::Result<OwnedFd> {
+    let shared = open(flags - OFlags::EXCL)?;
+    rustix::fs::flock(&shared, FlockOperation::LockExclusive)?;
+    drop(open(flags)?);
+    rustix::fs::flock(&shared, FlockOperation::Unlock)?;
+    Ok(shared)
 }
 
 fn no_room(path: &Path, area: u64, shard_count: u32) -> Failure {

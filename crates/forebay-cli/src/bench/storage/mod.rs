@@ -23,7 +23,7 @@ pub(super) use data::{BUFFER_ALIGNMENT, Data, Extent, JobData, Steps};
 use directory::Directory;
 pub(super) use directory::check_writable;
 pub(super) use fill::fill_randomly;
-pub(super) use target::RunTarget;
+pub(super) use target::{DevicePart, RunTarget};
 
 /// The data of all jobs on all shards. What was made for it is removed when it is dropped.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Storage {
     pub(super) fn check(target: &RunTarget, jobs: &JobFile) -> Result<(), Failure> {
         match target {
             RunTarget::Directory(path) => Directory::check(path, jobs),
-            RunTarget::Device(path) => device::check(path, jobs),
+            RunTarget::Device(path, part) => device::check(path, *part, jobs),
             RunTarget::Null => Ok(()),
         }
     }
@@ -54,8 +54,8 @@ impl Storage {
                 let (directory, data) = Directory::make(path, jobs, backend, interrupt)?;
                 Ok(Self { data, directory: Some(directory) })
             }
-            RunTarget::Device(path) => {
-                let data = device::divide(path, jobs, backend, interrupt)?;
+            RunTarget::Device(path, part) => {
+                let data = device::divide(path, *part, jobs, backend, interrupt)?;
                 Ok(Self { data, directory: None })
             }
             RunTarget::Null => Ok(Self { data: nowhere(jobs)?, directory: None }),
