@@ -200,7 +200,7 @@ impl Run {
         let read_rate = if at.1 > 0.0 { at.1 } else { PROBES };
         Self {
             disk: disk.build(seed),
-            data: load.data_bytes.unwrap_or(disk.capacity()),
+            data: load.data_bytes.unwrap_or_else(|| disk.capacity()),
             at,
             reads: Stream::new(read_rate, &mut rng),
             writes: Stream::new(at.0 / load.write_bytes as f64, &mut rng),
