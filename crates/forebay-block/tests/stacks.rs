@@ -22,7 +22,8 @@ impl Tree {
     /// A copy of a machine that the tests of `forebay check` have recorded.
     fn recorded(name: &str) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
-        let machines = Path::new(env!("CARGO_MANIFEST_DIR")).join("../forebay-check/tests");
+        let machines =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/forebay-check/tests");
         let from = machines.join("machines").join(name).join(".");
         let copied = Command::new("cp").arg("-a").args([from.as_path(), tree.0.path()]).status();
         assert!(copied.unwrap().success());

@@ -5,7 +5,7 @@ from .disks import Disk
 from .judge import CRITERIA, JUDGED, Cell
 from .runs import Plan, Runner
 
-PRESETS = pathlib.Path(__file__).resolve().parents[3] / "crates/forebay-sim/presets"
+PRESETS = pathlib.Path(__file__).resolve().parents[3] / "lab/forebay-sim/presets"
 CONFIRMING = range(6, 11)
 OFF = "off the frontier by a, b or c"
 # a debug build simulates some 45,000 requests per second of processor time: the disks are slow ones

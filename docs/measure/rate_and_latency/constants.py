@@ -8,7 +8,7 @@ each kind of figure the worst; the names of tests go to the error output.
 import argparse, collections, json, os, pathlib, re, statistics, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SOURCES, PRESETS = pathlib.Path("crates/forebay-core/src"), pathlib.Path("crates/forebay-sim/presets")
+SOURCES, PRESETS = pathlib.Path("crates/forebay-core/src"), pathlib.Path("lab/forebay-sim/presets")
 DISKS, LOADS, SHARDS = ("samsung-850-pro", "gp3", "hdd-7200rpm", "four-channels", "gcp-pd-SSD-2TB"), "ABCI", 4
 SEEDS = (1, 2, 3)
 # requests that a disk does alone in what is measured, the bounds of that in virtual seconds, and the time before it

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::loop_mount::{Lab, MIXED};
 use crate::process::{Ended, run, run_and_at};
 
-const PRESETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../forebay-sim/presets");
+const PRESETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/forebay-sim/presets");
 
 fn forebay() -> Command {
     Command::new(env!("CARGO_BIN_EXE_forebay"))

@@ -1,6 +1,6 @@
 //! Commands of the system that tests need.
 
-#[path = "../../../forebay/tests/shared/skipped.rs"]
+#[path = "../../../../crates/forebay/tests/shared/skipped.rs"]
 mod skipped;
 
 use std::process::Command;

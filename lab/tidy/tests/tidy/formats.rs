@@ -5,8 +5,7 @@ use std::fs;
 
 /// Sources whose keys are no format: what a check asks of the system, recorded for its tests, and
 /// figures that belong to one experiment each.
-const NO_FORMATS: &[&str] =
-    &["crates/forebay-check/src/environment.rs", "crates/forebay-experiments/"];
+const NO_FORMATS: &[&str] = &["tools/forebay-check/src/environment.rs", "lab/forebay-experiments/"];
 
 /// The keys of the structs of `text` that serde reads or writes, and of the disks' macro.
 fn keys(text: &str) -> BTreeSet<String> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::loop_mount::Lab;
 use crate::process::{Ended, run};
 
-const PRESETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../forebay-sim/presets");
+const PRESETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/forebay-sim/presets");
 
 /// Half of the disk time for small reads, half for large writes, more of both than it does.
 const MIXED: &str = "

@@ -14,13 +14,13 @@ use forebay_sim::surface::Grid;
 
 /// Name and text of the measured surfaces.
 const SURFACES: [(&str, &str); 4] = [
-    ("gcp-pd-SSD-2TB", include_str!("../../../forebay-sim/presets/gcp-pd-SSD-2TB.csv")),
+    ("gcp-pd-SSD-2TB", include_str!("../../../../lab/forebay-sim/presets/gcp-pd-SSD-2TB.csv")),
     (
         "hdd-toshiba-DT01ACA200",
-        include_str!("../../../forebay-sim/presets/hdd-toshiba-DT01ACA200.csv"),
+        include_str!("../../../../lab/forebay-sim/presets/hdd-toshiba-DT01ACA200.csv"),
     ),
-    ("i3.2xlarge", include_str!("../../../forebay-sim/presets/i3.2xlarge.csv")),
-    ("i3en.3xlarge", include_str!("../../../forebay-sim/presets/i3en.3xlarge.csv")),
+    ("i3.2xlarge", include_str!("../../../../lab/forebay-sim/presets/i3.2xlarge.csv")),
+    ("i3en.3xlarge", include_str!("../../../../lab/forebay-sim/presets/i3en.3xlarge.csv")),
 ];
 
 fn surface(name: &str) -> Grid {

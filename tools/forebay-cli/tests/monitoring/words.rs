@@ -14,10 +14,10 @@ use crate::story::{DISK, HEALTHY, Run, Story};
 /// Disks, and how many requests of a class on a shard keep them busy.
 const DISKS: [(&str, u32); 5] = [
     (DISK, 4),
-    (include_str!("../../../forebay-sim/presets/four-channels.yaml"), 32),
-    (include_str!("../../../forebay-sim/presets/gp3.yaml"), 32),
-    (include_str!("../../../forebay-sim/presets/azure-p30.yaml"), 32),
-    (include_str!("../../../forebay-sim/presets/samsung-850-pro.yaml"), 128),
+    (include_str!("../../../../lab/forebay-sim/presets/four-channels.yaml"), 32),
+    (include_str!("../../../../lab/forebay-sim/presets/gp3.yaml"), 32),
+    (include_str!("../../../../lab/forebay-sim/presets/azure-p30.yaml"), 32),
+    (include_str!("../../../../lab/forebay-sim/presets/samsung-850-pro.yaml"), 128),
 ];
 const SEEDS: [u64; 3] = [1, 2, 3];
 /// When it goes wrong, and when the run ends.
@@ -111,8 +111,8 @@ fn threads_that_wait_for_a_hard_disk_under_a_whole_datastore_are_not_called_late
         ..HEALTHY
     };
     for disk in [
-        include_str!("../../../forebay-sim/presets/hdd-7200rpm.yaml"),
-        include_str!("../../../forebay-sim/presets/gp3.yaml"),
+        include_str!("../../../../lab/forebay-sim/presets/hdd-7200rpm.yaml"),
+        include_str!("../../../../lab/forebay-sim/presets/gp3.yaml"),
     ] {
         for seed in SEEDS {
             let run = Run { disk, seed, parallelism: 1, trouble_seconds: 2, seconds: 12 };

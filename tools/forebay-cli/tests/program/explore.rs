@@ -7,7 +7,8 @@ use crate::loop_mount::Lab;
 use crate::process::{Ended, run, run_and_at};
 use rustix::process::{Pid, Signal, kill_process};
 
-const I3: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../forebay-sim/presets/i3.2xlarge.csv");
+const I3: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/forebay-sim/presets/i3.2xlarge.csv");
 
 fn explore(arguments: &[&str]) -> Ended {
     run(Command::new(env!("CARGO_BIN_EXE_forebay")).arg("explore").args(arguments))

@@ -18,7 +18,7 @@ const HEAD: &str = "# Constants of the scheduler
 
 This is every numeric constant of `crates/forebay-core/src`, by file, with its value as written there. Left
 out are constants whose documentation begins with \"Encoding:\", such as the bits of a packed word or a mark
-for \"none\". Tests in `crates/tidy` compare this file with the sources. After a change of a constant or its
+for \"none\". Tests in `lab/tidy` compare this file with the sources. After a change of a constant or its
 documentation, write the file with
 
     FOREBAY_BLESS=1 cargo test -p tidy constants

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
-#[path = "../../../forebay-serve/tests/served/harness.rs"]
+#[path = "../../../../lab/forebay-serve/tests/served/harness.rs"]
 mod harness;
 mod serving;
 

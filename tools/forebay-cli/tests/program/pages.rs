@@ -32,7 +32,10 @@ fn a_page_of_heat_maps_is_shown_without_an_error_on_the_console() {
     let lab = Lab::new();
     // of all loads, and of few
     for (index, source) in [
-        ["--from", concat!(env!("CARGO_MANIFEST_DIR"), "/../forebay-sim/presets/i3.2xlarge.csv")],
+        [
+            "--from",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/forebay-sim/presets/i3.2xlarge.csv"),
+        ],
         ["--disk", "gp3"],
     ]
     .iter()

@@ -10,7 +10,7 @@ use super::assert_none;
 const DOCUMENT: &str = "docs/scheduler.md";
 const SOURCES: &str = "crates/forebay-core/src";
 /// Where paths of the document begin.
-const FOLDERS: &[&str] = &[SOURCES, "crates/forebay-core/tests", "crates/forebay-sim/tests", ""];
+const FOLDERS: &[&str] = &[SOURCES, "crates/forebay-core/tests", "lab/forebay-sim/tests", ""];
 
 /// The document without its blocks of code.
 fn document() -> String {
