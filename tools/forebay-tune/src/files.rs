@@ -32,7 +32,7 @@ pub fn properties(disks: &[(&Run, &Fit)]) -> Properties {
 
 fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
     let rate = |value: f64, max: f64| value.round().clamp(1.0, max) as u64;
-    let length = |sizes: &Sizes| Some(sizes.saturation.bytes.max(SATURATION_MIN));
+    let length = |sizes: &Sizes| sizes.saturation.bytes.map(|bytes| bytes.max(SATURATION_MIN));
     let rates = DiskRates {
         read_iops: rate(fit.read_iops.value, IOPS_MAX),
         write_iops: rate(fit.write_iops.value, IOPS_MAX),
@@ -51,7 +51,7 @@ fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
 
 fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
     Measured {
-        seeks: false,
+        seeks: fit.seeks.and_then(|seeks| seeks.known()) == Some(true),
         ceiling: Ceiling::Never,
         base_latency: Some(time(fit.base_latency_us)).filter(|base| !base.is_zero()),
         read: consistent(
@@ -90,7 +90,7 @@ fn direction(sizes: &Sizes, knee: &Knee, steadiness: &drift::Steadiness) -> Meas
     };
     MeasuredDirection {
         cost: sizes.cost.iter().map(cost).collect(),
-        knee: Some(rounded(knee.requests, 10.0)),
+        knee: knee.requests.map(f64::from),
         sequential_iops: sizes.in_sequence(),
         steadiness: Some(Steadiness {
             steady: steadiness.is_known(),

@@ -37,7 +37,7 @@ pub use drift::{Burst, Observation, Steadiness, steadiness};
 pub use error::Error;
 pub use fit::{
     CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Mix, Saturation, Sector,
-    Sizes, depth_full, fit,
+    Seeks, Sizes, depth_full, fit, saturation_of,
 };
 pub use measure::{LARGE_REQUEST_BYTES, Progress, measure};
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};

@@ -13,6 +13,8 @@ use crate::statistics::{confidence, mean};
 const WARMUP: f64 = 0.15;
 /// Fewer intervals than this say nothing about each other.
 const INTERVALS_MIN: usize = 5;
+/// A phase is cut into so many parts to see how uneven it is.
+const TENTHS: usize = 10;
 /// A disk stands still where nothing comes back for so many times the median of its latencies.
 const STALL_TIMES: f64 = 10.0;
 
@@ -77,6 +79,10 @@ pub struct Samples {
     /// those of intervals.
     #[serde(default)]
     pub warm: Option<Span>,
+    /// Half of the 95 % confidence interval of the rate, as a part of it: by tenths of that span, each from
+    /// one completion to another, since few requests are no whole number in each of its intervals.
+    #[serde(default)]
+    pub margin: Option<f64>,
     /// When the disk stood still.
     #[serde(default)]
     pub stalls: Stalls,
@@ -107,6 +113,7 @@ impl Samples {
             counts: Vec::new(),
             requests: 0,
             warm: None,
+            margin: None,
             stalls: Stalls::default(),
             bytes_written: 0,
             latency: LatencyFigures::default(),
@@ -123,6 +130,12 @@ impl Samples {
     /// a kind cost, beside others.
     pub fn rate(&self) -> Rate {
         self.rate_within(|span| span.seconds - span.stood_still)
+    }
+
+    /// The same, with a margin that counts no part of a request.
+    pub(crate) fn rate_of_spans(&self) -> Rate {
+        let rate = self.rate();
+        self.margin.map_or(rate, |part| Rate { margin: rate.mean * part, ..rate })
     }
 
     /// The same in all the time that it took.
@@ -231,6 +244,29 @@ impl PhaseRecorder {
         (stood_still < seconds).then_some(Span { requests, seconds, stood_still })
     }
 
+    /// How far the rate of so many intervals may be wrong, as a part of it.
+    fn margin(&self, intervals: usize, stalls: &[Range<usize>]) -> Option<f64> {
+        let from = warm_from(intervals);
+        let mut before = self.last.get(..from)?.iter().max().copied().unwrap_or(0);
+        let mut rates = Vec::new();
+        for part in 0..TENTHS {
+            let [begin, end] =
+                [part, part + 1].map(|part| from + (intervals - from) * part / TENTHS);
+            let last = self.last.get(begin..end)?.iter().max().copied().unwrap_or(0);
+            let requests: u64 = self.counts.get(begin..end)?.iter().sum();
+            let stopped = stalls
+                .iter()
+                .map(|stall| stall.end.min(end).saturating_sub(stall.start.max(begin)));
+            let stopped = stopped.sum::<usize>() as u64 * self.interval_nanos;
+            let nanos = last.saturating_sub(before).saturating_sub(stopped);
+            if nanos > 0 {
+                rates.push(requests as f64 / nanos as f64);
+                before = last;
+            }
+        }
+        (rates.len() >= INTERVALS_MIN).then(|| confidence(&rates) / mean(&rates))
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
         self.reach(other.counts.len());
         for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
@@ -256,6 +292,7 @@ impl PhaseRecorder {
             self.stalls(latency.p50).into_iter().filter(|stall| stall.start <= intervals + 1);
         let stalls: Vec<Range<usize>> = stalls.collect();
         let span = self.warm(intervals, &stalls);
+        let margin = self.margin(intervals, &stalls);
         self.counts.truncate(intervals);
         Samples {
             began: self.began.as_nanos() as f64 / 1e9,
@@ -263,6 +300,7 @@ impl PhaseRecorder {
             interval,
             requests: self.counts.iter().sum(),
             warm: span,
+            margin,
             stalls: Stalls::of(&stalls, interval),
             counts: self.counts,
             bytes_written,
@@ -303,9 +341,10 @@ mod tests {
             for done in 1..=1000 / apart {
                 (0..at_once).for_each(|_| recorder.record(Time::ZERO, time(done * apart)));
             }
-            let rate = recorder.samples(time(1000), 0, 0.0).rate().mean;
+            let Rate { mean, margin } = recorder.samples(time(1000), 0, 0.0).rate_of_spans();
             let truth = at_once as f64 * 1000.0 / apart as f64;
-            assert!((rate / truth - 1.0).abs() < 1e-9, "{rate} is not {truth}");
+            assert!((mean / truth - 1.0).abs() < 1e-9, "{mean} is not {truth}");
+            assert!(margin < truth * 1e-9, "{margin}");
         }
     }
 

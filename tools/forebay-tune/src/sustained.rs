@@ -50,15 +50,14 @@ pub struct Lasting {
 }
 
 impl Lasting {
-    /// The names of those that were not.
-    pub fn unknown(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let figures = [
+    /// What each is called, and whether it was.
+    pub fn figures(&self) -> [(&'static str, bool); 4] {
+        [
             ("small reads", self.read_iops),
             ("small writes", self.write_iops),
             ("bytes read", self.read_bandwidth),
             ("bytes written", self.write_bandwidth),
-        ];
-        figures.into_iter().filter(|(_, seen)| !seen).map(|(name, _)| name)
+        ]
     }
 }
 
@@ -109,9 +108,8 @@ pub(crate) fn buffer(run: &Run) -> Option<Buffer> {
 /// and a buffer was seen to be full, or there can be no large one.
 pub(crate) fn buffer_passed(run: &Run) -> bool {
     let Watched { seconds, bytes } = Watched::of(run);
-    let budget = budget(run);
-    let enough = || bytes >= budget.watched_bytes || has_head(run) || is_behind_buffer(run);
-    bytes >= WATCHED_BYTES || seconds >= budget.watch && enough()
+    let sought = || has_head(run) || is_behind_buffer(run);
+    bytes >= WATCHED_BYTES || seconds >= budget(run).watch && sought()
 }
 
 /// What a buffer may hold that was not looked for, in bytes, where it is emptied at up to two thirds of
@@ -144,7 +142,7 @@ pub(crate) fn buffer_may_be_passed(run: &Run) -> bool {
     let budget = budget(run);
     let longest = budget.watch_longest;
     seconds < budget.watch
-        || seconds < longest && bytes as f64 / seconds * longest >= budget.watched_bytes as f64
+        || seconds < longest && bytes as f64 / seconds * longest >= WATCHED_BYTES as f64
 }
 
 /// The stream of writes.

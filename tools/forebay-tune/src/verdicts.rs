@@ -1,12 +1,14 @@
 //! What a run says, in plain words.
 
 use forebay_block::Backing;
+use forebay_core::SATURATION_LENGTH_DEFAULT;
 use serde::Serialize;
 
 use crate::drift::Steadiness;
 use crate::fit::{Figure, Fit, Sector};
 use crate::run::Run;
 use crate::stalls;
+use crate::sustained::Lasting;
 use crate::target::TargetInfo;
 
 /// A cache answers in less than this part of the disk's time.
@@ -25,7 +27,6 @@ const FILES_DIFFER: f64 = 0.1;
 const EXCESS_MAX: f64 = 0.1;
 /// A p99 that is so much higher with fewer requests in flight is none of the disk's.
 const P99_FALLS: f64 = 1.1;
-const SATURATION_USUAL: u64 = 128 << 10;
 
 /// A sentence about a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,11 +44,11 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     let stalls = run.phases.iter().map(|phase| phase.samples.stalls);
     stalls::told(stalls).into_iter().for_each(|text| add(true, text));
     sector(fit, &mut add);
-    lasting(fit, &mut add);
+    seeks(fit, &mut add);
+    buffer(fit, &mut add);
     buffer_left(run, fit, &mut add);
     steady("reads", &fit.read_steadiness, fit, &mut add);
     steady("writes", &fit.write_steadiness, fit, &mut add);
-    not_known_steady(fit, &mut add);
     below_knee(fit, &mut add);
     caches(run, fit, &mut add);
     bounds(run, fit, &mut add);
@@ -57,25 +58,61 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     all
 }
 
-/// What to do with what was found, and what of it to doubt: two sentences.
+/// What to do with what was found, and how long it is known to last.
 pub fn advice(fit: &Fit) -> String {
-    let unknown: Vec<&str> = fit.lasting.unknown().collect();
-    let known_to =
-        figures(fit).into_iter().map(|(_, figure)| figure.uncertainty()).fold(0.0, f64::max);
-    let doubt = if !unknown.is_empty() {
-        format!(
-            "Doubt its {}: they may be a burst, and `--budget thorough` finds out.",
-            unknown.join(", ")
-        )
-    } else if known_to > MARGIN_MAX {
-        String::from("Measure once more when nothing else uses the disk: its rates were uneven.")
-    } else {
-        String::from("All four rates were sustained.")
-    };
     format!(
         "Load the scheduler with `Scheduler::from_file(\"forebay.yaml\")`, or the program's commands \
-         with `--properties forebay.yaml`; Seastar reads `io-properties.yaml`. {doubt}"
+         with `--properties forebay.yaml`; Seastar reads `io-properties.yaml`. {}",
+        lasting(fit)
     )
+}
+
+/// Of which rates it is not known whether they last, and why, and how long the others were seen to.
+fn lasting(fit: &Fit) -> String {
+    let is_known = |direction: &Steadiness| direction.is_known();
+    let (reads, writes) = (&fit.read_steadiness, &fit.write_steadiness);
+    let (level, unknown): (Vec<_>, Vec<_>) =
+        fit.lasting.figures().into_iter().partition(|(_, lasts)| *lasts);
+    let names = |figures: &[(&str, bool)]| match figures {
+        [_, _, _, _] => String::from("All four rates"),
+        some => {
+            format!("Its {}", some.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))
+        }
+    };
+    let mut said = Vec::new();
+    if !unknown.is_empty() {
+        let (names, why) = (names(&unknown), why_unknown(fit));
+        said.push(format!("{names} may be a burst, and the files say so: {why}."));
+    }
+    let all_known = is_known(reads) && is_known(writes);
+    if !all_known && !level.is_empty() {
+        let seconds = f64::min(reads.observed_seconds, writes.observed_seconds);
+        said.push(format!(
+            "{} were level for the {:.1} minutes that they were watched; some disks slow down after \
+             half an hour and more.",
+            names(&level),
+            seconds / 60.0
+        ));
+    }
+    match said.as_slice() {
+        [] => String::from("All four rates lasted."),
+        _ => said.join(" ") + " `--budget thorough` finds out.",
+    }
+}
+
+/// Why it is not known of all rates whether they last.
+fn why_unknown(fit: &Fit) -> String {
+    if fit.lasting.may_have_credits {
+        return String::from(
+            "its reads and writes have one rate, as on volumes that are faster while they have \
+             credits, which take half an hour to be used up",
+        );
+    }
+    let Lasting { read_iops, read_bandwidth, buffer_passed, .. } = fit.lasting;
+    let buffer = (!buffer_passed).then_some("a buffer may hold all that was written");
+    let uneven = buffer_passed || !(read_iops && read_bandwidth);
+    let uneven = uneven.then_some("they were not level for long enough");
+    buffer.into_iter().chain(uneven).collect::<Vec<_>>().join(", and ")
 }
 
 /// What there is to say before anything is measured.
@@ -123,7 +160,26 @@ fn sector(fit: &Fit, add: &mut AddVerdict<'_>) {
     }
 }
 
-fn lasting(fit: &Fit, add: &mut AddVerdict<'_>) {
+fn seeks(fit: &Fit, add: &mut AddVerdict<'_>) {
+    let Some(seeks) = fit.seeks else { return };
+    let found = format!(
+        "reads of 128 KiB are {:.1} +- {:.1} times as fast in sequence as at random places",
+        seeks.times, seeks.margin
+    );
+    match seeks.known() {
+        Some(true) => add(false, format!("It has a head that seeks: {found}.")),
+        Some(false) => {}
+        None => add(
+            true,
+            format!(
+                "Whether it has a head that seeks is not known, since its rates were uneven: {found}. \
+                 The files say nothing of it: with a head, add `seeks: true` to `forebay.yaml`."
+            ),
+        ),
+    }
+}
+
+fn buffer(fit: &Fit, add: &mut AddVerdict<'_>) {
     if let Some(buffer) = fit.buffer {
         add(
             true,
@@ -133,25 +189,6 @@ fn lasting(fit: &Fit, add: &mut AddVerdict<'_>) {
                 buffer.before / 1e6,
                 buffer.bytes as f64 / 1e9,
                 buffer.behind / 1e6
-            ),
-        );
-    }
-    let unknown: Vec<&str> = fit.lasting.unknown().collect();
-    if !unknown.is_empty() {
-        let why = if fit.lasting.may_have_credits {
-            "its reads and writes have one rate, as on volumes that are faster while they have \
-             credits: those take half an hour to be used up"
-        } else if fit.lasting.buffer_passed {
-            "it was not level for long enough"
-        } else {
-            "a buffer may hold what was written so far, or it was not level for long enough"
-        };
-        add(
-            true,
-            format!(
-                "What the disk keeps up is not known of its {}: {why}. The files say so. `--budget \
-                 thorough` finds out.",
-                unknown.join(", ")
             ),
         );
     }
@@ -216,28 +253,6 @@ fn steady(what: &str, steadiness: &Steadiness, fit: &Fit, add: &mut AddVerdict<'
             ),
         );
     }
-}
-
-/// Whether they were watched for long enough to know, or are known to be uneven.
-fn is_judged(steadiness: &Steadiness) -> bool {
-    steadiness.is_known() || steadiness.trace.len() >= 5 && !steadiness.level
-}
-
-fn not_known_steady(fit: &Fit, add: &mut AddVerdict<'_>) {
-    let both = [("reads", &fit.read_steadiness), ("writes", &fit.write_steadiness)];
-    let open: Vec<_> = both.into_iter().filter(|(_, steadiness)| !is_judged(steadiness)).collect();
-    let seconds = open.iter().map(|(_, steadiness)| steadiness.observed_seconds);
-    let Some(minutes) = seconds.reduce(f64::min).map(|seconds| seconds / 60.0) else { return };
-    let names: Vec<&str> = open.into_iter().map(|(what, _)| what).collect();
-    let what = names.join(" and ");
-    add(
-        true,
-        format!(
-            "Whether small {what} keep their rate is not known: they were watched for \
-             {minutes:.1} minutes, and disks slow down after half an hour and more. \
-             `--budget thorough` finds out."
-        ),
-    );
 }
 
 /// With fewer requests in flight latencies are no longer, unless something came between.
@@ -332,13 +347,19 @@ fn figures(fit: &Fit) -> [(&'static str, Figure); 4] {
 }
 
 fn behaviour(fit: &Fit, add: &mut AddVerdict<'_>) {
-    add(
-        false,
-        format!(
-            "It needs {:.1} small reads in flight to be busy; beyond that they wait.",
-            fit.read_knee.requests
-        ),
-    );
+    for (name, knee) in [("reads", &fit.read_knee), ("writes", &fit.write_knee)] {
+        let said = match knee.requests {
+            Some(requests) => format!(
+                "With {requests} small {name} in flight it does 95 % of the most that it did; with \
+                 more they wait longer."
+            ),
+            None => format!(
+                "How many small {name} in flight do 95 % of the most that it did is not known: its \
+                 rates were too uneven."
+            ),
+        };
+        add(false, said);
+    }
     if fit.base_latency_us > GOAL_US {
         add(
             false,
@@ -351,16 +372,23 @@ fn behaviour(fit: &Fit, add: &mut AddVerdict<'_>) {
         );
     }
     for (name, sizes) in [("Reads", &fit.read), ("Writes", &fit.write)] {
-        let bytes = sizes.saturation.bytes;
-        if bytes > SATURATION_USUAL {
-            let kib = bytes >> 10;
-            add(
+        match sizes.saturation.bytes {
+            Some(bytes) if bytes > SATURATION_LENGTH_DEFAULT => add(
                 true,
                 format!(
-                    "{name} reach the bandwidth only from {kib} KiB on, not from the usual 128: \
-                     send larger requests."
+                    "{name} reach the bandwidth only from {} KiB on, not from the usual 128: send \
+                     larger requests.",
+                    bytes >> 10
                 ),
-            );
+            ),
+            Some(_) => {}
+            None => add(
+                false,
+                format!(
+                    "{name} of several sizes were too uneven to tell from which size on they reach \
+                     the bandwidth: the files leave it at the usual 128 KiB."
+                ),
+            ),
         }
     }
 }

@@ -50,7 +50,7 @@ may), in the queue until the scheduler let it go, and then in the disk.
 /// What the words for waiting mean.
 const WAITS: [(&str, &str); 5] = [
     ("pace", "the disk's rate was used up"),
-    ("pace_disk_idle", "the same while the disk was nearly empty: its figures may be low"),
+    ("pace_disk_idle", "the same while little was unfinished in the disk"),
     ("window", "as much was unfinished in the disk as may be"),
     ("class_limit", "the limit of their class"),
     ("ahead", "their queue had got more than others, which went first"),

@@ -9,6 +9,7 @@ use forebay_core::{Control, DiskRates, Policy, QueueDiscipline};
 use forebay_load::job_file::{ClassSpec, FileOptions, Job, JobFile, JobKind, Pace, Think};
 use forebay_load::results::PROCESSOR_WAIT_MAX;
 use forebay_load::results::model::{ClassResult, PropertiesSource};
+use forebay_tune::{CostPoint, Saturation, saturation_of};
 
 use super::plan::Plan;
 use super::results::Run;
@@ -36,8 +37,8 @@ const DURATION: Duration = Duration::from_millis(400);
 const SMALL: u32 = 4096;
 const LARGE: u32 = 128 << 10;
 const LARGEST: u32 = 1 << 20;
-/// A bandwidth is reached by requests that come so close to it.
-const REACHED: f64 = 0.95;
+/// Each size is streamed so often by turns, and together for as long as small requests are counted.
+const TURNS: u32 = 4;
 
 /// What is probed, and with what.
 pub(super) struct Probe<'a> {
@@ -63,7 +64,7 @@ impl Probe<'_> {
         let storage = Storage::make(self.target, &one, self.backend, self.interrupt);
         let storage = storage.map_err(not_probed)?;
         one.jobs.iter_mut().for_each(|job| job.shards.truncate(1));
-        let base = self.run(&storage, &one)?;
+        let base = self.run(&storage, &one, DURATION)?;
         let reads = self.direction(&storage, [JobKind::RandRead, JobKind::SeqRead])?;
         let writes = self.direction(&storage, [JobKind::RandWrite, JobKind::Overwrite])?;
         let rates = DiskRates {
@@ -96,23 +97,33 @@ impl Probe<'_> {
     ) -> Result<Direction, Failure> {
         let depth = (DEPTH / self.shard_count).clamp(1, SHARD_DEPTH_MAX);
         let bulk_depth = |reqsize: u32| (BULK_BYTES / reqsize / self.shard_count).clamp(1, 32);
-        let measure = |kind, reqsize, depth| self.run(storage, &self.load(kind, reqsize, depth));
-        let iops = measure(small, SMALL, depth)?.iops;
-        let bandwidth = |reqsize| {
-            let class = measure(bulk, reqsize, bulk_depth(reqsize))?;
-            Ok::<u64, Failure>(class.bandwidth_bytes_per_second)
-        };
-        let (large, largest) = (bandwidth(LARGE)?, bandwidth(LARGEST)?);
-        let saturates = large as f64 >= largest as f64 * REACHED;
+        let iops = self.run(storage, &self.load(small, SMALL, depth), DURATION)?.iops;
+        let sizes = [LARGE, LARGEST];
+        let mut rates = [const { Vec::new() }; 2];
+        for _ in 0..TURNS {
+            for (rates, reqsize) in rates.iter_mut().zip(sizes) {
+                let load = self.load(bulk, reqsize, bulk_depth(reqsize));
+                let class = self.run(storage, &load, DURATION / TURNS)?;
+                rates.push(class.bandwidth_bytes_per_second as f64 / f64::from(reqsize));
+            }
+        }
+        let points: Vec<CostPoint> =
+            rates.iter().zip(sizes).map(|(rates, size)| CostPoint::of_rates(size, rates)).collect();
+        let Saturation { bytes, bandwidth } = saturation_of(&points);
         Ok(Direction {
             iops: (iops as u64).max(1),
-            bandwidth: large.max(largest).max(1),
-            saturation_length: (!saturates).then_some(u64::from(LARGEST)),
+            bandwidth: (bandwidth as u64).max(1),
+            saturation_length: bytes.filter(|&bytes| bytes > u64::from(LARGE)),
         })
     }
 
     /// Runs a load for a moment.
-    fn run(&self, storage: &Storage, jobs: &JobFile) -> Result<ClassResult, Failure> {
+    fn run(
+        &self,
+        storage: &Storage,
+        jobs: &JobFile,
+        duration: Duration,
+    ) -> Result<ClassResult, Failure> {
         let Run { result, failed } = run(&Plan {
             title: "probing the disk",
             jobs,
@@ -129,7 +140,7 @@ impl Probe<'_> {
             has_series: false,
             is_scheduled: false,
             warmup: WARMUP,
-            duration: DURATION,
+            duration,
             seed: 1,
             backend: self.backend,
             interrupt: self.interrupt,
@@ -140,7 +151,7 @@ impl Probe<'_> {
         }
         let class = result.classes.into_iter().next().filter(|class| class.requests > 0);
         class.ok_or_else(|| {
-            not_probed(Failure::Run(format!("no request was done within {DURATION:?}")))
+            not_probed(Failure::Run(format!("no request was done within {duration:?}")))
         })
     }
 

@@ -164,7 +164,7 @@ impl FiguresReport {
         };
         item(text, "base latency", &base);
         if let [Some(read), Some(write)] = self.knee {
-            let said = format!("at {read:.1} reads or {write:.1} writes in flight it is busy");
+            let said = format!("{read} reads or {write} writes in flight do 95 % of the rate");
             item(text, "knee", &said);
         }
         let [read, write] = self.measured_sizes;

@@ -109,7 +109,13 @@ fn charts(fit: &Fit) -> [Chart; 8] {
         knee.steps.iter().map(|step| (f64::from(step.depth), of(step))).collect()
     };
     let knees = |chart: Chart| {
-        chart.marked("read knee", reads.requests).marked("write knee", writes.requests)
+        [("read knee", reads), ("write knee", writes)].into_iter().fold(
+            chart,
+            |chart, (name, knee)| match knee.requests {
+                Some(requests) => chart.marked(name, requests.into()),
+                None => chart,
+            },
+        )
     };
     let points = |points: &[CostPoint], of: fn(&CostPoint) -> f64| {
         points.iter().map(|point| (f64::from(point.bytes), of(point))).collect()
@@ -138,9 +144,13 @@ fn charts(fit: &Fit) -> [Chart; 8] {
     let streams = Chart::new("Streams by size", "bytes per request", "bytes per second")
         .doubling()
         .with("reads", Mark::Line, points(&fit.read.stream, CostPoint::bandwidth))
-        .with("writes", Mark::Line, points(&fit.write.stream, CostPoint::bandwidth))
-        .marked("reads saturate", fit.read.saturation.bytes as f64)
-        .marked("writes saturate", fit.write.saturation.bytes as f64);
+        .with("writes", Mark::Line, points(&fit.write.stream, CostPoint::bandwidth));
+    let saturated = [("reads saturate", &fit.read), ("writes saturate", &fit.write)];
+    let streams =
+        saturated.into_iter().fold(streams, |chart, (name, sizes)| match sizes.saturation.bytes {
+            Some(bytes) => chart.marked(name, bytes as f64),
+            None => chart,
+        });
     let steadiness = Chart::new("The same load over time", "minutes", "small requests per second")
         .with("reads", Mark::Line, trace(&fit.read_steadiness.trace))
         .with("writes", Mark::Line, trace(&fit.write_steadiness.trace));

@@ -86,11 +86,7 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
             if lasts { "" } else { "; may be a burst" }
         )?;
     }
-    writeln!(
-        text,
-        "  base latency {:.0} us; knee at {:.1} reads and {:.1} writes in flight",
-        fit.base_latency_us, fit.read_knee.requests, fit.write_knee.requests
-    )?;
+    writeln!(text, "  base latency {:.0} us", fit.base_latency_us)?;
     curves(text, fit)?;
     for step in &fit.below_knee {
         writeln!(
@@ -99,12 +95,9 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
             step.percent, step.p50_us, step.p99_us
         )?;
     }
-    writeln!(
-        text,
-        "  bandwidth from {} on for reads, {} for writes",
-        size(fit.read.saturation.bytes),
-        size(fit.write.saturation.bytes)
-    )?;
+    let [reads, writes] = [&fit.read, &fit.write]
+        .map(|sizes| sizes.saturation.bytes.map_or_else(|| String::from("a size unknown"), size));
+    writeln!(text, "  bandwidth from {reads} on for reads, {writes} for writes")?;
     if let Some(flush) = fit.flush.filter(|flush| flush.count > 0) {
         let taken = fit.flush_us.map_or_else(String::new, |us| format!("; disk time {us:.0} us"));
         writeln!(text, "  a flush takes {:.0} us, p99 {:.0} us{taken}", flush.mean, flush.p99)?;

@@ -71,7 +71,7 @@ fn a_simulated_disk_is_announced_as_one_and_the_report_begins_with_what_to_do() 
     let text = said(&ended);
     let todo: Vec<&str> = text.lines().skip(1).take(4).collect();
     let todo = todo.join(" ");
-    for words in ["forebay.yaml", "Seastar reads", "Doubt its"] {
+    for words in ["forebay.yaml", "Seastar reads", "may be a burst"] {
         assert!(todo.contains(words), "`{words}` is not in: {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");

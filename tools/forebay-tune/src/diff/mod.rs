@@ -8,6 +8,8 @@ mod estimate;
 mod pairs;
 mod written;
 
+use std::collections::BTreeSet;
+
 use forebay_load::significance::significant;
 use serde::Serialize;
 
@@ -137,8 +139,8 @@ pub fn diff(old: &Run, new: &Run, other_disk: bool) -> Result<Difference, Error>
     let alone =
         ALONE.map(|(name, work)| (name.to_owned(), one(Compared::Alone(work), Speed::Mean)));
     let sizes = LADDERS.iter().flat_map(|&(name, purpose, work)| {
-        old.of(purpose, work).map(move |measured| {
-            let bytes = measured.phase.request_bytes;
+        let sizes = old.of(purpose, work).map(|measured| measured.phase.request_bytes);
+        sizes.collect::<BTreeSet<u32>>().into_iter().map(move |bytes| {
             let compared = Compared::Size(purpose, work, bytes);
             (format!("{name} of {bytes} bytes"), one(compared, Speed::Usual))
         })

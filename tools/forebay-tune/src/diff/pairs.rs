@@ -1,5 +1,7 @@
 //! The same phases of two runs, side by side.
 
+use forebay_core::SATURATION_LENGTH_DEFAULT;
+
 use crate::fit::{DISCARDS_MIN, knee, saturation};
 use crate::phase::{FileState, Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
@@ -183,7 +185,10 @@ fn keeps_busy(measured: &MeasuredPhase, work: Work, pattern: Pattern, run: &Run)
         Purpose::First | Purpose::Steady => pattern == Pattern::Sequential || is_small,
         Purpose::Concurrency => is_small && phase.depth >= knee(run, work).depth_full,
         Purpose::Sizes | Purpose::Interference => is_small,
-        Purpose::Stream => u64::from(phase.request_bytes) >= saturation(run, work).bytes,
+        Purpose::Stream => {
+            let from = saturation(run, work).bytes.unwrap_or(SATURATION_LENGTH_DEFAULT);
+            u64::from(phase.request_bytes) >= from
+        }
         _ => false,
     }
 }

@@ -7,6 +7,8 @@ use crate::run::{MeasuredPhase, Run};
 
 /// A rate that comes so close to the best is as good.
 const FULL: f64 = 0.99;
+/// And who waits less gives up so much of it.
+const NEARLY_FULL: f64 = 0.95;
 /// Writes that ended before this part of the time of the reads beside them make no mix.
 const BESIDE: f64 = 0.9;
 
@@ -32,9 +34,9 @@ pub struct LatencyAt {
 pub struct Knee {
     /// The ladder.
     pub steps: Vec<LatencyAt>,
-    /// Requests in flight at which the disk would be busy, if each still took as long as alone:
-    /// with fewer it idles, with more they wait (Little's law).
-    pub requests: f64,
+    /// The first step that does 95 % of the best rate: with more in flight they wait longer, for little.
+    /// Nothing where the rates were too uneven to tell.
+    pub requests: Option<u32>,
     /// The median latency of a request alone, in microseconds.
     pub base_us: f64,
     /// The best rate of the ladder.
@@ -43,18 +45,35 @@ pub struct Knee {
     pub depth_full: u32,
 }
 
+impl Knee {
+    /// Requests in flight at which the disk would be busy, if each still took as long as alone (Little's
+    /// law): few more keep it busy, and few of them wait.
+    pub(crate) fn busy_if_alone(&self) -> f64 {
+        let taken = self.steps.iter().filter(|step| step.rate > 0.0);
+        // Alone a request takes least. Where it did not, something else held up the first steps.
+        let alone = taken.map(|step| f64::from(step.depth) / step.rate).reduce(f64::min);
+        alone.map_or(1.0, |seconds| self.rate * seconds)
+    }
+}
+
 /// The knee of one direction.
 pub(crate) fn knee(run: &Run, work: Work) -> Knee {
     let steps: Vec<LatencyAt> =
         run.of(Purpose::Concurrency, work).map(|measured| step(measured, 0)).collect();
     let rate = steps.iter().map(|step| step.rate).fold(0.0, f64::max);
-    let taken = steps.iter().filter(|step| step.rate > 0.0);
-    // Alone a request takes least. Where it did not, something else held up the first steps.
-    let alone = taken.map(|step| f64::from(step.depth) / step.rate).reduce(f64::min);
-    let requests = alone.map_or(1.0, |seconds| rate * seconds);
+    let requests = nearly_full(&steps);
     let base_us = steps.iter().map(|step| step.p50_us).reduce(f64::min).unwrap_or(0.0);
     let depth_full = depth_full(&steps, FULL).unwrap_or(1);
     Knee { requests, base_us, rate, depth_full, steps }
+}
+
+/// The first step that does nearly the best rate, unless one of less than half of its requests may do so as
+/// well for all that is known.
+fn nearly_full(steps: &[LatencyAt]) -> Option<u32> {
+    let depth = depth_full(steps, NEARLY_FULL)?;
+    let best = steps.iter().map(|step| step.rate - step.margin).fold(0.0, f64::max);
+    let may_do = |step: &&LatencyAt| step.rate + step.margin >= best * NEARLY_FULL;
+    steps.iter().find(may_do).filter(|step| step.depth * 2 >= depth).map(|_| depth)
 }
 
 /// The requests in flight of the first step that reaches this part of the best rate.
@@ -108,7 +127,7 @@ pub(crate) fn below(run: &Run) -> Vec<LatencyAt> {
 }
 
 fn step(measured: &MeasuredPhase, percent: u32) -> LatencyAt {
-    let (rate, latency) = (measured.samples.rate(), measured.samples.latency);
+    let (rate, latency) = (measured.samples.rate_of_spans(), measured.samples.latency);
     LatencyAt {
         depth: measured.phase.depth,
         percent,

@@ -3,6 +3,7 @@
 mod interference;
 mod knee;
 mod sector;
+mod seeks;
 mod sizes;
 
 use serde::Serialize;
@@ -18,7 +19,8 @@ use crate::sustained::{self, Buffer, Lasting};
 pub use interference::DiscardCost;
 pub use knee::{Knee, LatencyAt, Mix, depth_full};
 pub use sector::Sector;
-pub use sizes::{CostPoint, Saturation, Sizes};
+pub use seeks::Seeks;
+pub use sizes::{CostPoint, Saturation, Sizes, saturation_of};
 
 pub(crate) use interference::DISCARDS_MIN;
 pub(crate) use knee::knee;
@@ -80,6 +82,8 @@ pub struct Fit {
     pub write: Sizes,
     /// The sector.
     pub sector: Sector,
+    /// Whether it has a head that seeks; nothing where that was not measured.
+    pub seeks: Option<Seeks>,
     /// Reads by requests in flight.
     pub read_knee: Knee,
     /// Writes by requests in flight.
@@ -128,14 +132,22 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
     let flush_us = interference::flush(run, write_iops);
     let read_bandwidth = figure(run, Work::Read, Pattern::Sequential)?;
     let write_bandwidth = figure(run, Work::Write, Pattern::Sequential)?;
+    let mut read = sizes::sizes(run, Work::Read, read_iops, read_bandwidth);
+    let mut write = sizes::sizes(run, Work::Write, write_iops, write_bandwidth);
+    let seeks = seeks::seeks(run, &read.stream);
+    if seeks.and_then(|seeks| seeks.known()) == Some(true) {
+        // what streams cost says nothing of requests at random places
+        [&mut read, &mut write].into_iter().for_each(|sizes| sizes.cost.clear());
+    }
     Ok(Fit {
         read_iops,
         write_iops,
         read_bandwidth,
         write_bandwidth,
-        read: sizes::sizes(run, Work::Read, read_iops, read_bandwidth),
-        write: sizes::sizes(run, Work::Write, write_iops, write_bandwidth),
+        read,
+        write,
         sector: sector(run),
+        seeks,
         base_latency_us: read_knee.base_us,
         read_knee,
         write_knee: knee(run, Work::Write),

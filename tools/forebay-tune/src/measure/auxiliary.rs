@@ -60,7 +60,7 @@ impl Measuring<'_> {
     /// and after each.
     pub(super) fn interference(&mut self) -> Result<(), Error> {
         let side = self.budget.side;
-        let depth = (knee(self.run, Work::Read).requests * BUSY).ceil() as u32;
+        let depth = (knee(self.run, Work::Read).busy_if_alone() * BUSY).ceil() as u32;
         let reads = self.phase(Work::Read, Pattern::Random, self.least(), depth, side);
         self.run(Purpose::Interference, reads)?;
         let flush = self.phase(Work::Flush, Pattern::Random, self.least(), 1, side);

@@ -43,6 +43,14 @@ const WAIT_SECONDS: f64 = 0.5;
 const REQUESTS_MIN: u64 = 100;
 /// With less data than this, requests meet each other.
 const LAYOUT_MIN: u64 = 8 << 20;
+/// All sizes of streams are passed so often, there and back by turns, and so often at most.
+const STREAM_PASSES: u32 = 2;
+const STREAM_PASSES_MAX: u32 = 6;
+/// A pass writes so many requests of a size, and so many times those in flight, lest they are too few to
+/// tell, but this part of the bytes left at most.
+const STREAM_REQUESTS_MIN: u64 = 32;
+const STREAM_TURNS: u64 = 4;
+const STREAM_PART: u64 = 16;
 const BOTH: [Work; 2] = [Work::Read, Work::Write];
 
 /// How far the measurement is.
@@ -266,7 +274,8 @@ impl Measuring<'_> {
     }
 
     fn below_knee(&mut self) -> Result<(), Error> {
-        let Knee { requests, .. } = knee(self.run, Work::Read);
+        let Knee { requests, depth_full, .. } = knee(self.run, Work::Read);
+        let requests = f64::from(requests.unwrap_or(depth_full));
         for percent in [70, 90] {
             let depth = (requests * f64::from(percent) / 100.0).round().max(1.0) as u32;
             let phase =
@@ -287,13 +296,28 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Streams of all sizes from small requests on.
+    /// Streams of all sizes from small requests on, there and back, and again until it is known from which
+    /// size on they reach their bandwidth.
     fn streams(&mut self, work: Work) -> Result<(), Error> {
         let depth = self.depth(work);
-        for bytes in self.ladder(SMALL) {
-            let (depth, seconds) = (depth_of(bytes, depth), self.budget.stream);
-            let phase = self.phase(work, Pattern::Sequential, bytes, depth, seconds);
-            self.run(Purpose::Stream, phase)?;
+        let seconds = self.budget.stream / f64::from(STREAM_PASSES);
+        let mut sizes: Vec<u32> = self.ladder(SMALL).collect();
+        for pass in 1..=STREAM_PASSES_MAX {
+            for &bytes in &sizes {
+                let depth = depth_of(bytes, depth);
+                let mut phase = self.phase(work, Pattern::Sequential, bytes, depth, seconds);
+                if work == Work::Write {
+                    let few = STREAM_REQUESTS_MIN.max(STREAM_TURNS * u64::from(depth));
+                    let few = few * u64::from(bytes);
+                    let few = few.min(self.ledger.ladder_left() / STREAM_PART);
+                    phase.bound.bytes_max = phase.bound.bytes_max.max(few);
+                }
+                self.run(Purpose::Stream, phase)?;
+            }
+            sizes.reverse();
+            if pass >= STREAM_PASSES && saturation(self.run, work).bytes.is_some() {
+                break;
+            }
         }
         Ok(())
     }
@@ -327,7 +351,7 @@ impl Measuring<'_> {
         let Saturation { bytes, bandwidth } = saturation(self.run, work);
         let often = (bandwidth / BULK_RATE_MIN) as u32;
         let most = (often / 2 + 1).next_power_of_two().clamp(BULK_MIN, SIZE_MAX);
-        u32::try_from(bytes.saturating_mul(2)).unwrap_or(most).max(MIB).min(most)
+        u32::try_from(bytes.unwrap_or(0).saturating_mul(2)).unwrap_or(most).max(MIB).min(most)
     }
 }
 

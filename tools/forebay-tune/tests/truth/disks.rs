@@ -10,11 +10,13 @@ pub(crate) struct Known {
     pub(crate) lasting: DiskSpec,
     /// Whether a minute at its rate shows what lasts.
     pub(crate) shows: bool,
+    /// Seconds in which writes fill a buffer.
+    pub(crate) fills: Option<f64>,
 }
 
 impl Known {
     fn new(name: &str, spec: DiskSpec) -> Self {
-        Self { name: name.to_owned(), lasting: spec.clone(), spec, shows: true }
+        Self { name: name.to_owned(), lasting: spec.clone(), spec, shows: true, fills: None }
     }
 }
 
@@ -90,8 +92,9 @@ pub(crate) fn buffer_of(first: u64, buffer: u64, sustained: u64) -> Known {
         );
         parse(&name, &yaml)
     };
-    let shows = buffer * 1_048_576 / (first - sustained) <= 60_000_000;
-    Known { spec: of(buffer), lasting: of(BUFFER_MIN), shows, name }
+    let fills = buffer as f64 * 1.048_576 / (first - sustained) as f64;
+    let shows = fills <= 60.0;
+    Known { spec: of(buffer), lasting: of(BUFFER_MIN), shows, fills: Some(fills), name }
 }
 
 /// So little is full at once, in MiB.
@@ -108,7 +111,7 @@ fn buffered() -> Vec<Known> {
     sizes.into_iter().flat_map(of).chain(slow).collect()
 }
 
-fn raids() -> Vec<Known> {
+pub(crate) fn raids() -> Vec<Known> {
     let of = |(member, chunk): (&str, &str)| {
         [2, 4, 8].map(|count| {
             let members = vec![member; count].join(", ");
@@ -137,7 +140,7 @@ fn volume(name: &str, iops: u64, burst: Option<(u64, u64)>, bandwidth: u64) -> K
         }
         parse(name, &yaml)
     };
-    Known { name: name.to_owned(), spec: of(burst), lasting: of(None), shows: false }
+    Known { name: name.to_owned(), spec: of(burst), lasting: of(None), shows: false, fills: None }
 }
 
 fn volumes() -> Vec<Known> {

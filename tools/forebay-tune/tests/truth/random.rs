@@ -20,6 +20,7 @@ pub(crate) fn disk(seed: u64) -> (Known, f64) {
         spec: parse(&name, &spec),
         lasting: parse(&name, &lasting),
         shows: !kind.starts_with("volume"),
+        fills: None,
         name,
     };
     (known, deviation)
