@@ -1,0 +1,113 @@
+package forebay
+
+// #include <forebay.h>
+import "C"
+
+import (
+	"io"
+	"runtime"
+	"unsafe"
+)
+
+// File is what has a descriptor: *os.File, and files of Pebble.
+type File interface{ Fd() uintptr }
+
+// ReadAt reads through the page cache: what is in memory costs nothing, for the rest it waits for
+// permits. As in other reads of files a thread is held meanwhile.
+func (c *Class) ReadAt(file File, data []byte, offset int64) (int, error) {
+	defer runtime.KeepAlive(file)
+	var done C.size_t
+	err := c.call(func(handle C.uint64_t) C.int {
+		to, length := bytes(data)
+		return C.forebay_read(handle, C.int(file.Fd()), to, length, C.uint64_t(offset), &done)
+	})
+	if err == nil && int(done) < len(data) {
+		err = io.EOF
+	}
+	return int(done), err
+}
+
+// Sync makes durable what the program wrote to a file by itself.
+func (c *Class) Sync(file File) error {
+	defer runtime.KeepAlive(file)
+	return c.call(func(handle C.uint64_t) C.int {
+		return C.forebay_sync(handle, C.int(file.Fd()), C.FOREBAY_SYNC_ALL)
+	})
+}
+
+// Writer writes to a file through the page cache, and has what is dirty written back in the turn of a
+// class. Writes that wait, since too much is dirty, hold a thread, and so does Sync.
+type Writer struct {
+	*object
+	file File
+}
+
+// NewWriter makes a writer to a file, which stays open for as long as the writer. At most dirtyMax bytes
+// are dirty; 0 for 16 MiB.
+func (c *Class) NewWriter(file File, dirtyMax uint64) (*Writer, error) {
+	made, err := c.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
+		return C.forebay_writer_new(handle, C.int(file.Fd()), C.uint64_t(dirtyMax), made)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{made, file}, nil
+}
+
+// Write writes behind what was written last; in a file of O_APPEND at its end.
+func (w *Writer) Write(data []byte) (int, error) { return w.write(data, C.FOREBAY_NEXT) }
+
+// WriteAt writes at an offset.
+func (w *Writer) WriteAt(data []byte, offset int64) (int, error) {
+	if offset < 0 {
+		return 0, ErrInvalid
+	}
+	return w.write(data, offset)
+}
+
+func (w *Writer) write(data []byte, offset int64) (int, error) {
+	defer runtime.KeepAlive(w)
+	err := w.call(func(handle C.uint64_t) C.int {
+		from, length := bytes(data)
+		return C.forebay_write(handle, from, length, C.int64_t(offset))
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+// WriteBack hands over what is dirty, and does not wait for it.
+func (w *Writer) WriteBack() error {
+	defer runtime.KeepAlive(w)
+	return w.call(func(handle C.uint64_t) C.int { return C.forebay_write_back(handle) })
+}
+
+// Sync makes what was written durable.
+func (w *Writer) Sync() error { return w.sync(C.FOREBAY_SYNC_ALL) }
+
+// SyncData does so without attributes that are not needed to read it back.
+func (w *Writer) SyncData() error { return w.sync(0) }
+
+func (w *Writer) sync(flags C.uint32_t) error {
+	defer runtime.KeepAlive(w)
+	return w.call(func(handle C.uint64_t) C.int { return C.forebay_writer_sync(handle, flags) })
+}
+
+// Dirty returns how many bytes were written and are not on the disk yet.
+func (w *Writer) Dirty() (uint64, error) {
+	defer runtime.KeepAlive(w)
+	var dirty C.uint64_t
+	err := w.call(func(handle C.uint64_t) C.int { return C.forebay_writer_dirty(handle, &dirty) })
+	return uint64(dirty), err
+}
+
+// Close hands over what is dirty. The file stays open.
+func (w *Writer) Close() error {
+	return w.call(func(handle C.uint64_t) C.int { return C.forebay_free(handle) })
+}
+
+// bytes is the two arguments of a slice.
+func bytes(data []byte) (unsafe.Pointer, C.size_t) {
+	return unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data))
+}

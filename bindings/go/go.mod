@@ -1,0 +1,3 @@
+module forebay
+
+go 1.24

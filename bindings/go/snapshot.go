@@ -1,0 +1,159 @@
+package forebay
+
+// #include <forebay.h>
+import "C"
+
+import (
+	"errors"
+	"runtime"
+	"time"
+	"unsafe"
+)
+
+// Snapshot is everything that a scheduler had counted at one moment.
+type Snapshot struct {
+	// For how long the process had used forebay.
+	Uptime time.Duration
+	// Files that were looked up and that no entry covers.
+	UnlistedOpens uint64
+	// Impossible states: each is a bug in forebay.
+	Bugs uint64
+	// The disk of files that no entry covers is among them.
+	Disks []DiskStats
+}
+
+// DiskStats is one disk.
+type DiskStats struct {
+	Name string
+	// How much may wait in the disk, as its time; 0 if nothing binds.
+	EffectiveGoal time.Duration
+	// Disk time of what is in the disk now.
+	InFlight time.Duration
+	// Bytes for which there was no permit.
+	UnscheduledRead, UnscheduledWritten uint64
+	// In the order in which they were added.
+	Classes []ClassStats
+}
+
+// ClassStats is one class on one disk. Arrays are by operation.
+type ClassStats struct {
+	Name   string
+	Shares uint32
+	// Requests that wait now, those in the disk, and permits that are held for far too long.
+	Queued, InDisk, HeldLong uint32
+	// Requests that were completed without an error, and their bytes.
+	Operations, Bytes [4]uint64
+	// Requests that were completed with an error, and those that were cancelled while they waited.
+	Errors, Cancelled uint64
+	// Disk time that it had, for how long requests waited with none of the class in the disk, and for how
+	// long a limit kept it back.
+	Consumption, Starved, Limited time.Duration
+	// Half and 99 of 100 requests waited no longer.
+	QueueP50, QueueP99 time.Duration
+	// Half and 99 of 100 requests were in the disk no longer.
+	DiskP50, DiskP99 time.Duration
+}
+
+// Snapshot counts everything now: not for the hot path.
+func (s *Scheduler) Snapshot() (*Snapshot, error) {
+	info := C.forebay_snapshot_info{size: C.sizeof_forebay_snapshot_info}
+	taken, err := s.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
+		return C.forebay_snapshot_take(handle, &info, made)
+	})
+	if err != nil {
+		return nil, err
+	}
+	snapshot := &Snapshot{
+		Uptime:        nanos(info.uptime_ns),
+		UnlistedOpens: uint64(info.unlisted_opens),
+		Bugs:          uint64(info.bugs),
+	}
+	for number := range info.disks {
+		disk, err := diskStats(taken, number, info.classes)
+		if err != nil {
+			return nil, err
+		}
+		snapshot.Disks = append(snapshot.Disks, disk)
+	}
+	return snapshot, nil
+}
+
+func diskStats(taken *object, number, classes C.uint64_t) (DiskStats, error) {
+	got := C.forebay_disk_stats{size: C.sizeof_forebay_disk_stats}
+	err := taken.call(func(handle C.uint64_t) C.int {
+		return C.forebay_snapshot_disk(handle, number, &got)
+	})
+	stats := DiskStats{
+		Name:               C.GoString(&got.name[0]),
+		EffectiveGoal:      nanos(got.effective_goal_ns),
+		InFlight:           nanos(got.in_flight_ns),
+		UnscheduledRead:    uint64(got.unscheduled_read),
+		UnscheduledWritten: uint64(got.unscheduled_written),
+	}
+	for class := C.uint64_t(0); class < classes && err == nil; class++ {
+		var of ClassStats
+		of, err = classStats(taken, number, class)
+		stats.Classes = append(stats.Classes, of)
+	}
+	return stats, err
+}
+
+func classStats(taken *object, disk, class C.uint64_t) (ClassStats, error) {
+	got := C.forebay_class_stats{size: C.sizeof_forebay_class_stats}
+	err := taken.call(func(handle C.uint64_t) C.int {
+		return C.forebay_snapshot_class(handle, disk, class, &got)
+	})
+	stats := ClassStats{
+		Name:        C.GoString(&got.name[0]),
+		Shares:      uint32(got.shares),
+		Queued:      uint32(got.queued),
+		InDisk:      uint32(got.in_disk),
+		HeldLong:    uint32(got.held_long),
+		Errors:      uint64(got.errors),
+		Cancelled:   uint64(got.cancelled),
+		Consumption: nanos(got.consumption_ns),
+		Starved:     nanos(got.starved_ns),
+		Limited:     nanos(got.limited_ns),
+		QueueP50:    nanos(got.queue_p50_ns),
+		QueueP99:    nanos(got.queue_p99_ns),
+		DiskP50:     nanos(got.disk_p50_ns),
+		DiskP99:     nanos(got.disk_p99_ns),
+	}
+	for op := range stats.Operations {
+		stats.Operations[op], stats.Bytes[op] = uint64(got.operations[op]), uint64(got.bytes[op])
+	}
+	return stats, err
+}
+
+// Class returns the class of that name on the first disk that has it; nil if there is none.
+func (s *Snapshot) Class(name string) *ClassStats {
+	for _, disk := range s.Disks {
+		for i := range disk.Classes {
+			if disk.Classes[i].Name == name {
+				return &disk.Classes[i]
+			}
+		}
+	}
+	return nil
+}
+
+// OpenMetrics returns what was counted as OpenMetrics text.
+func (s *Scheduler) OpenMetrics() (string, error) {
+	for text := make([]byte, 64<<10); ; {
+		var length C.size_t
+		err := s.call(func(handle C.uint64_t) C.int {
+			to := (*C.char)(unsafe.Pointer(unsafe.SliceData(text)))
+			return C.forebay_open_metrics(handle, to, C.size_t(len(text)), &length)
+		})
+		runtime.KeepAlive(text)
+		if err == nil {
+			return string(text[:length]), nil
+		}
+		if int(length) <= len(text) || !errors.Is(err, Code(C.FOREBAY_E_TOO_SMALL)) {
+			return "", err
+		}
+		text = make([]byte, length)
+	}
+}
+
+func nanos(time_ns C.uint64_t) time.Duration { return time.Duration(time_ns) }
