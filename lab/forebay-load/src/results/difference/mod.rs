@@ -1,6 +1,7 @@
 //! Two runs of one load compared: what was lost, beyond what chance moves.
 
 mod comparable;
+mod disk;
 mod even;
 mod failed;
 mod outcome;
@@ -14,6 +15,7 @@ use crate::significance::{chance, quantile, significant};
 use comparable::{busy, check, notes, other_loads};
 use even::{Known, Parts};
 
+pub use disk::DiskLoss;
 pub use failed::Failed;
 pub use outcome::Outcome;
 pub use stood_still::StoodStill;
@@ -94,6 +96,8 @@ pub struct Difference {
     pub changes: Vec<Change>,
     /// The same of the runs without the scheduler, where both files have these.
     pub control: Vec<Change>,
+    /// What the disk itself lost: as much in these as in the others.
+    pub disk: Vec<DiskLoss>,
     /// How the loads of jobs differ, which makes the runs incomparable.
     pub other_loads: Vec<String>,
     /// What else is not the same in the two runs.
@@ -158,8 +162,11 @@ pub fn difference(old: &Report, new: &Report) -> Result<Difference, String> {
         _ => Vec::new(),
     };
     let noise = |figure| between(&control, figure);
-    let changes = changes(&pairs(before, after)?, &noise);
-    let control = self::changes(&control, &|_| Noise::default());
+    let scheduled = pairs(before, after)?;
+    let changes = changes(&scheduled, &noise);
+    let by_themselves = |pairs: &[Pair<'_>]| self::changes(pairs, &|_| Noise::default());
+    let control = by_themselves(&control);
+    let disk = disk::disk_losses(&control, &by_themselves(&scheduled));
     let (failed, stood_still) =
         (failed::failed(before, after), stood_still::stood_still(before, after));
     if changes.iter().all(|change| change.judged.is_none()) {
@@ -179,7 +186,7 @@ pub fn difference(old: &Report, new: &Report) -> Result<Difference, String> {
     }
     let (other_loads, notes) = (other_loads(before, after), notes(before, after));
     let busy = busy(old, new);
-    Ok(Difference { failed, stood_still, changes, control, other_loads, notes, busy })
+    Ok(Difference { failed, stood_still, changes, control, disk, other_loads, notes, busy })
 }
 
 /// The run that is judged: the scheduled one.

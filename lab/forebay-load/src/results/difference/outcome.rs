@@ -52,6 +52,12 @@ impl Difference {
         if !failed.is_empty() || !lost.is_empty() {
             return Outcome::Lost([failed, lost].concat());
         }
+        let disk = self.disk.iter().filter(|loss| loss.least() >= least);
+        let disk: Vec<String> =
+            disk.map(|loss| format!("by the disk itself: {}", loss.in_words())).collect();
+        if !disk.is_empty() {
+            return Outcome::Lost(disk);
+        }
         let unsure = self.changes.iter().filter(|change| change.is_unsure(least));
         let unsure: Vec<String> = unsure.map(in_words).collect();
         if unsure.is_empty() {

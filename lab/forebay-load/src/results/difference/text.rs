@@ -9,7 +9,8 @@ use crate::results::figures::{duration, megabytes};
 
 /// What changed, as a table and in words.
 pub fn text(difference: &Difference) -> String {
-    let Difference { failed, stood_still, changes, control, other_loads, notes, busy } = difference;
+    let Difference { failed, stood_still, changes, control, disk, other_loads, notes, busy } =
+        difference;
     let mut text = String::new();
     for failed in failed {
         let head = if failed.is_more { "FAILED " } else { "Failed too: " };
@@ -20,8 +21,16 @@ pub fn text(difference: &Difference) -> String {
     }
     let _ = writeln!(text, "{:<28}{:>10}{:>10}", "", "before", "now");
     changes.iter().filter(|change| is_shown(change)).for_each(|change| text += &row(change));
+    for loss in disk {
+        let said = format!("The disk itself lost speed: {}.", loss.in_words());
+        paragraph_within(&mut text, "LOST ", &said, COLUMNS);
+    }
     let found = changes.iter().filter(|change| is_significant(change)).count();
-    if found == 0 && stood_still.is_empty() && !failed.iter().any(|failed| failed.is_more) {
+    if found == 0
+        && disk.is_empty()
+        && stood_still.is_empty()
+        && !failed.iter().any(|failed| failed.is_more)
+    {
         text += "Nothing changed by more than chance.\n";
     }
     let moved: Vec<String> =
