@@ -22,7 +22,7 @@ const PAGE: u64 = 4096;
 /// A request of a class that works in the background, in bytes.
 const LARGE: u64 = 128 << 10;
 /// So many of them make half a period.
-const LARGE_REQUESTS: u64 = 8;
+const LARGE_REQUESTS: u64 = 16;
 /// Half of the shortest and of the longest period that the kernel has, in microseconds.
 const HALF_PERIOD_US: RangeInclusive<u64> = 500..=500_000;
 /// How fast the kernel hands out disk time, in percent of the model.
@@ -271,7 +271,7 @@ mod tests {
             qos(&[rates(), rates()])
         };
         // 126,976 bytes take 1,269 us, and a page at a random place 125
-        assert!(qos(100_000_000, 8000).contains("rlat=11152 wpct=0.00 wlat=11152 "));
+        assert!(qos(100_000_000, 8000).contains("rlat=22304 wpct=0.00 wlat=22304 "));
         assert!(qos(20_000_000_000, 2_000_000).contains("rlat=500 "));
         assert!(qos(1, 1).contains("rlat=500000 "));
     }
