@@ -2,13 +2,11 @@
 //!
 //! `beside_backup fill DIR` makes the databases; `beside_backup run DIR MODE PROPERTIES` prints a line
 //! of JSON. MODE is `without`, `control` (forebay with `Policy::Unlimited`) or `scheduled`.
-//! `beside_backup commits DATABASE MODE` is what docs/measure/sqlite-power-cuts cuts the power of.
 #![cfg_attr(feature = "extension", allow(unused, reason = "SQLite is then that of a host"))]
 
 use std::env;
 use std::error::Error;
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -166,23 +164,6 @@ fn run(dir: &Path, mode: &str, properties: &str) -> Fallible<()> {
     Ok(())
 }
 
-/// Commits rows for ever, and prints the number of each that is committed.
-fn commits(path: &Path, mode: &str) -> Fallible<()> {
-    forebay_sqlite::register(&Scheduler::builder().build()?)?;
-    let connection = Connection::open(path)?;
-    connection.execute_batch(&format!(
-        "PRAGMA journal_mode = {mode}; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 20;
-         CREATE TABLE IF NOT EXISTS t(n INTEGER PRIMARY KEY, v BLOB)"
-    ))?;
-    let mut insert = connection.prepare("INSERT INTO t(v) VALUES(randomblob(? % 30000))")?;
-    for length in (0i64..).step_by(777) {
-        insert.execute([length])?;
-        println!("{}", connection.last_insert_rowid());
-        std::io::stdout().flush()?;
-    }
-    Ok(())
-}
-
 fn main() -> Fallible<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -192,7 +173,6 @@ fn main() -> Fallible<()> {
             fill(&Path::new(dir).join("backup.db"), BACKUP_ROWS)
         }
         ["run", dir, mode, properties] => run(Path::new(dir), mode, properties),
-        ["commits", database, mode] => commits(Path::new(database), mode),
-        _ => Err("beside_backup fill DIR | run DIR MODE PROPERTIES | commits DATABASE MODE".into()),
+        _ => Err("beside_backup fill DIR | run DIR MODE PROPERTIES".into()),
     }
 }
