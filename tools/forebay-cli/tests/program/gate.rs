@@ -38,6 +38,19 @@ fn results_of(
     fault: &str,
     jobs: &str,
 ) -> PathBuf {
+    beside(lab, name, bandwidth, seed, fault, jobs, "off")
+}
+
+/// The same beside a run with another scheduler, or `off`.
+fn beside(
+    lab: &Lab,
+    name: &str,
+    bandwidth: u64,
+    seed: &str,
+    fault: &str,
+    jobs: &str,
+    compare: &str,
+) -> PathBuf {
     let disk = format!(
         "kind: ideal\nchannels: 4\nread_latency: 500us\nwrite_latency: 250us\nbandwidth: {bandwidth}\n"
     );
@@ -45,7 +58,7 @@ fn results_of(
     let disk = lab.file("disk.yaml", &(disk + &faults));
     let mut command = forebay();
     command.args(["sim", "run"]).arg(lab.file("jobs.yaml", jobs)).arg("--disk").arg(disk);
-    command.args(["--duration", "4s", "--format", "json", "--compare", "off", "--seed", seed]);
+    command.args(["--duration", "4s", "--format", "json", "--compare", compare, "--seed", seed]);
     // without trials, so that runs differ by chance alone
     command.args(["--control", "figures"]);
     let Ended { code, stdout, stderr } = run(&mut command);
@@ -74,6 +87,20 @@ fn results_of_simulated_runs_are_compared() {
     let allowed = diff(&[&old, &slower], &["--fail-below", "60%"]);
     assert_eq!(allowed.code, Some(0), "{}{}", allowed.stdout, allowed.stderr);
     assert!(allowed.stdout.contains("LOST"), "{}", allowed.stdout);
+}
+
+#[test]
+fn a_disk_that_lost_as_much_without_the_scheduler_is_said_to_have_lost_it() {
+    let lab = Lab::new();
+    let of = |name: &str, bandwidth: u64, seed: &str| {
+        beside(&lab, name, bandwidth, seed, "", JOBS, "none")
+    };
+    let old = of("old.json", 300_000_000, "1");
+    let ended = diff(&[&old, &of("slower.json", 270_000_000, "2")], &[]);
+    ended.complains(1, &["lost: by the disk itself: bulk MB/s -1", " without the scheduler"]);
+    assert!(ended.stdout.contains("LOST The disk itself lost speed: bulk MB/s -1"), "{ended:?}");
+    let same = diff(&[&old, &of("same.json", 300_000_000, "3")], &[]);
+    assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
 }
 
 #[test]

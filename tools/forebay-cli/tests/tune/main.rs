@@ -52,7 +52,7 @@ fn simulated(out: &Path, more: &[&str]) -> Output {
 fn four_files_come_out_and_no_others() {
     let out = TempDir::new().unwrap();
     let text = said(&simulated(out.path(), &[]));
-    assert!(text.contains("random reads") && text.contains("not known"), "{text}");
+    assert!(text.contains("random reads") && text.contains("may be a burst"), "{text}");
     for words in ["requests of 128 KiB: full", "a quarter writes of 4 KiB", "I/O queues: "] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
