@@ -14,6 +14,8 @@ const WRITES_ONE_IN: u32 = 4;
 /// A mix writes at most this part of the bytes left: what its reads are beside shows only while they
 /// are beside it.
 const MIXED_PART: u64 = 32;
+/// And this part of those that it takes nothing from to know that writes last.
+const SPARE_PART: u64 = 4;
 
 impl Measuring<'_> {
     /// Large requests at random places, until more in flight do not help.
@@ -36,7 +38,11 @@ impl Measuring<'_> {
                     measuring.phase(work, Pattern::Random, bytes, depth, seconds)
                 };
                 let writes = random(Work::Write, bytes, writing);
-                let bytes_max = measuring.ledger.left() / MIXED_PART;
+                let left = measuring.ledger.left();
+                let bytes_max = match left.checked_sub(measuring.bytes_to_watch()) {
+                    Some(spare) => (left / MIXED_PART).min(spare / SPARE_PART),
+                    None => left / MIXED_PART,
+                };
                 let writes = Phase { bound: Bound { bytes_max, ..writes.bound }, ..writes };
                 let reads = random(Work::Read, small, depth - writing);
                 Ok(measuring.run_concurrently(Purpose::Mix, writes, reads)?.rate().mean)

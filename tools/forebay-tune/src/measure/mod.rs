@@ -46,6 +46,8 @@ const LAYOUT_MIN: u64 = 8 << 20;
 /// All sizes of streams are passed so often, there and back by turns, and so often at most.
 const STREAM_PASSES: u32 = 2;
 const STREAM_PASSES_MAX: u32 = 6;
+/// And no more begin after so many times what was planned, as on a slow disk, whose last requests take long.
+const STREAM_LONGER: f64 = 3.0;
 /// A pass writes so many requests of a size, and so many times those in flight, lest they are too few to
 /// tell, but this part of the bytes left at most.
 const STREAM_REQUESTS_MIN: u64 = 32;
@@ -302,6 +304,8 @@ impl Measuring<'_> {
         let depth = self.depth(work);
         let seconds = self.budget.stream / f64::from(STREAM_PASSES);
         let mut sizes: Vec<u32> = self.ladder(SMALL).collect();
+        let planned = self.budget.stream * sizes.len() as f64;
+        let until = self.clock + planned * STREAM_LONGER;
         for pass in 1..=STREAM_PASSES_MAX {
             for &bytes in &sizes {
                 let depth = depth_of(bytes, depth);
@@ -315,7 +319,8 @@ impl Measuring<'_> {
                 self.run(Purpose::Stream, phase)?;
             }
             sizes.reverse();
-            if pass >= STREAM_PASSES && saturation(self.run, work).bytes.is_some() {
+            let is_known = saturation(self.run, work).bytes.is_some();
+            if pass >= STREAM_PASSES && (is_known || self.clock >= until) {
                 break;
             }
         }

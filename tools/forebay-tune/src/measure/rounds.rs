@@ -43,6 +43,11 @@ impl Measuring<'_> {
         self.rounds(Work::Read, &[Pattern::Random, Pattern::Sequential], self.budget.rounds)
     }
 
+    /// Bytes left with which a stream writes more than any buffer holds.
+    pub(super) fn bytes_to_watch(&self) -> u64 {
+        (WATCHED_BYTES as f64 / STREAM_PART) as u64 + u64::from(MIB)
+    }
+
     /// Writes in sequence until the buffer is passed, and small writes behind it: one after the
     /// other, for a disk that rests empties its buffer.
     pub(super) fn write_figures(&mut self) -> Result<(), Error> {
