@@ -375,6 +375,17 @@ int forebay_admit_file(forebay_class class_,
                        int64_t timeout_ns,
                        forebay_permit *permit);
 
+// `forebay_admit_file` for the first bytes of a large request: as many as cost the disk no more than
+// its effective goal. `part` is how many. Do these under the permit, and ask again for the rest.
+int forebay_admit_part(forebay_class class_,
+                       int fd,
+                       int op,
+                       int64_t offset,
+                       uint64_t len,
+                       int64_t timeout_ns,
+                       forebay_permit *permit,
+                       uint64_t *part);
+
 // `forebay_admit` for who holds `permit` and will not complete it before what this is for is done:
 // it waits for its turn, but not for room in the disk, which may be full of permits whose holders
 // wait.

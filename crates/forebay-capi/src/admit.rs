@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::io;
 use std::time::Duration;
 
-use forebay::{Class, Op, Permit};
+use forebay::{AdmitFor, Class, Op, Permit};
 
 use crate::call::call_done;
 use crate::class::forebay_class;
@@ -101,20 +101,60 @@ pub unsafe extern "C" fn forebay_admit_file(
         with_class(class, |class| {
             // SAFETY: the caller's.
             let out = unsafe { Out::new(permit, "permit")? };
-            let (op, fd) = (self::op(op)?, descriptor(fd)?);
-            let admit = match u64::try_from(offset) {
-                Ok(offset) => class.admit_for(&fd, op.at(offset), len),
-                Err(_) => class.admit_for(&fd, op, len),
-            };
-            let permit = match patience(timeout_ns) {
-                None => admit.wait()?,
-                Some(Duration::ZERO) => at_once(admit.try_now()?)?,
-                Some(timeout) => admit.wait_timeout(timeout)?,
-            };
-            out.set(insert_permit(permit.detach())?);
+            let admit = admit_for(class, fd, op, offset, len)?;
+            out.set(insert_permit(wait_for(admit, timeout_ns)?)?);
             Ok(())
         })
     })
+}
+
+/// `forebay_admit_file` for the first bytes of a large request: as many as cost the disk no more than
+/// its effective goal. `part` is how many. Do these under the permit, and ask again for the rest.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_admit_part(
+    class: forebay_class,
+    fd: c_int,
+    op: c_int,
+    offset: i64,
+    len: u64,
+    timeout_ns: i64,
+    permit: *mut forebay_permit,
+    part: *mut u64,
+) -> c_int {
+    call_done(|| {
+        with_class(class, |class| {
+            // SAFETY: the caller's.
+            let (out, part) = unsafe { (Out::new(permit, "permit")?, Out::new(part, "part")?) };
+            let mut parts = admit_for(class, fd, op, offset, len)?.in_parts()?;
+            let (range, admit) = parts.next().ok_or_else(|| Failure::invalid("no part"))?;
+            out.set(insert_permit(wait_for(admit, timeout_ns)?)?);
+            part.set(range.end);
+            Ok(())
+        })
+    })
+}
+
+fn admit_for(
+    class: &Class,
+    fd: c_int,
+    op: c_int,
+    offset: i64,
+    len: u64,
+) -> Result<AdmitFor, Failure> {
+    let (op, fd) = (self::op(op)?, descriptor(fd)?);
+    Ok(match u64::try_from(offset) {
+        Ok(offset) => class.admit_for(&fd, op.at(offset), len),
+        Err(_) => class.admit_for(&fd, op, len),
+    })
+}
+
+fn wait_for(admit: AdmitFor, timeout_ns: i64) -> Result<Permit, Failure> {
+    let permit = match patience(timeout_ns) {
+        None => admit.wait()?,
+        Some(Duration::ZERO) => at_once(admit.try_now()?)?,
+        Some(timeout) => admit.wait_timeout(timeout)?,
+    };
+    Ok(permit.detach())
 }
 
 /// `forebay_admit` for who holds `permit` and will not complete it before what this is for is done:

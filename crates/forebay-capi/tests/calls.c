@@ -210,6 +210,15 @@ static void permits(void) {
     OK(forebay_free(permit));
     OK(forebay_admit_file(class, fd, FOREBAY_READ, 0, 4096, 1000000000, &permit));
     OK(forebay_free(permit));
+    uint64_t part = 0;
+    OK(forebay_admit_part(class, fd, FOREBAY_READ, 0, 1, FOREBAY_FOREVER, &permit, &part));
+    CHECK(part == 1);
+    OK(forebay_free(permit));
+    OK(forebay_admit_part(class, fd, FOREBAY_READ, 0, 1 << 30, FOREBAY_FOREVER, &permit, &part));
+    CHECK(part == 16 << 20);
+    OK(forebay_free(permit));
+    IS(FOREBAY_E_INVALID, forebay_admit_part(class, fd, FOREBAY_READ, 0, 0, 0, &permit, &part));
+    IS(FOREBAY_E_INVALID, forebay_admit_part(class, fd, FOREBAY_READ, 0, 1, 0, &permit, NULL));
     close(fd);
     OK(forebay_free(scheduler_of(1, FOREBAY_UNLIMITED)));
 }
