@@ -977,7 +977,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__reproduce)
-            opts="-h --out --report --full --seed --format --json --list --help"
+            opts="-h --out --report --full --seed --threads --format --json --list --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -992,6 +992,10 @@ _forebay() {
                     return 0
                     ;;
                 --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -219,6 +219,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand report" -s h -l help -d 
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l out -d 'Where to write the charts and index.html' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l report -d 'Write all on one page too, with the datastore examples over time and with all values of charts as JSON' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l seed -d 'What all chance in loads and disks follows from' -r
+complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l threads -d 'Repeat so many at a time; the processors that there are if left out. What comes out is the same' -r
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l format -d 'How to print what came out: as JSON, the published figures beside ours' -r -f -a "text\t'For people'
 json\t'JSON'"
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l full -d 'Run each as long as it was published, instead of shortened'

@@ -1,5 +1,6 @@
 //! What an experiment is: a function from a setting to a report.
 
+use crate::known::Known;
 use crate::report::Report;
 
 /// How long experiments run.
@@ -48,6 +49,8 @@ pub struct Experiment {
     pub source: &'static str,
     /// Two paragraphs: what it shows, and where our figures differ from the published ones.
     pub(crate) about: &'static str,
+    /// Values that went in, and what was fitted to which figures.
+    pub(crate) known: &'static str,
     /// What is measured.
     pub(crate) run: fn(Setting) -> Result<Report, String>,
 }
@@ -60,7 +63,10 @@ impl Experiment {
     pub fn repeat(&self, setting: Setting) -> Result<Report, String> {
         let joined = |lines: &str| lines.split_whitespace().collect::<Vec<_>>().join(" ");
         let (shows, differs) = self.about.split_once("\n\n").unwrap_or((self.about, ""));
-        let report = (self.run)(setting)?;
-        Ok(Report { shows: joined(shows), differs: joined(differs), ..report })
+        let known = Known::parse(self.known)?;
+        let mut report = (self.run)(setting)?;
+        known.judge(&mut report.figures);
+        let known = known.lines();
+        Ok(Report { shows: joined(shows), differs: joined(differs), known, ..report })
     }
 }

@@ -8,11 +8,12 @@
 mod articles;
 mod experiment;
 mod figure;
+mod known;
 mod report;
 mod scenario;
 
 pub use experiment::{Experiment, Scale, Seed, Setting};
-pub use figure::{Figure, PublishedRange};
+pub use figure::{Figure, NullModel, PublishedRange, State};
 pub use report::Report;
 
 #[path = "2016-bursts/mod.rs"]
@@ -79,6 +80,8 @@ mod raid0_collisions_2025;
 mod raid0_placement_2025;
 #[path = "2016-shares/mod.rs"]
 mod shares_2016;
+#[path = "2022-stages/mod.rs"]
+mod stages_2022;
 #[path = "2024-sync-period/mod.rs"]
 mod sync_period_2024;
 #[path = "2024-trim-job/mod.rs"]
@@ -97,6 +100,7 @@ pub fn all() -> Vec<Experiment> {
         knee_2018::EXPERIMENT,
         knee_by_size_2018::EXPERIMENT,
         deep_writes_2018::EXPERIMENT,
+        stages_2022::EXPERIMENT,
         half_duplex_2022::EXPERIMENT,
         hard_disk_2022::EXPERIMENT,
         gc_stall_2022::EXPERIMENT,

@@ -76,6 +76,23 @@ pub(crate) fn run(config: SimulationConfig) -> Result<Outcome, String> {
     outcome.map_err(|error| error.to_string())
 }
 
+/// What `of` gives for each of these, on two threads.
+pub(crate) fn side_by_side<T: Sync, R: Send>(
+    all: &[T],
+    of: impl Fn(&T) -> Result<R, String> + Sync,
+) -> Result<Vec<R>, String> {
+    let half = all.len().div_ceil(2);
+    let (first, second) = all.split_at(half);
+    let each = |part: &[T]| part.iter().map(&of).collect::<Result<Vec<R>, String>>();
+    let (first, second) = std::thread::scope(|scope| {
+        let second = scope.spawn(|| each(second));
+        (each(first), second.join())
+    });
+    let mut results = first?;
+    results.extend(second.map_err(|_| String::from("a simulation panicked"))??);
+    Ok(results)
+}
+
 /// What the job called `name` got over all shards.
 pub(crate) fn job<'a>(outcome: &'a Outcome, name: &str) -> Result<&'a ClassResult, String> {
     let found = outcome.result.classes.iter().find(|class| class.name == name);

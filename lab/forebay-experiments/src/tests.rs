@@ -6,6 +6,7 @@ use forebay_report::Table;
 
 use super::*;
 use crate::figure::number;
+use crate::known::Known;
 
 /// With which tests repeat what chance hardly changes, and all of those that are recorded.
 pub(crate) const SEED: Seed = Seed(1);
@@ -32,24 +33,49 @@ fn is_as_recorded(experiment: &Experiment, file: &str, text: &str) {
     assert_eq!(text, recorded, "{} differs; see UPDATE_SNAPSHOTS", path.display());
 }
 
+/// All numbers of at least three digits in the disks and loads of an experiment and its article.
+fn numbers_of(experiment: &Experiment) -> Vec<f64> {
+    let year = experiment.name.split('-').next().unwrap();
+    let folders = [sources().join(experiment.name), sources().join(format!("articles/y{year}"))];
+    let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let files = files.map(|entry| entry.unwrap().path()).filter(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.ends_with(".yaml") && !["known.yaml", "published.yaml"].contains(&name)
+    });
+    let mut numbers = Vec::new();
+    for path in files {
+        let text = fs::read_to_string(path).unwrap();
+        let values = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        for word in values.flat_map(|line| line.split(|c: char| !c.is_ascii_digit() && c != '.')) {
+            let digits = word.replace('.', "");
+            if digits.trim_matches('0').len() >= 3 {
+                numbers.extend(word.trim_matches('.').parse::<f64>());
+            }
+        }
+    }
+    numbers
+}
+
 /// The published figures beside ours with each seed.
 fn figures_by_seed(reports: &[Report]) -> Table {
     let seeds = SEEDS.map(|Seed(seed)| format!("seed {seed}"));
-    let mut table = Table::new("Published figures", &["", "unit", "published", "within"]);
+    let columns = ["", "unit", "published", "tolerance", "state"];
+    let mut table = Table::new("Published figures", &columns);
     table.columns.extend(seeds);
     table.columns.push("met".to_owned());
     for (at, figure) in reports[0].figures.iter().enumerate() {
         let same = reports.iter().map(|report| &report.figures[at]);
         let met = same.clone().filter(|figure| figure.is_met()).count();
-        let Figure { name, unit, published, within, is_input, .. } = figure;
-        let mut row =
-            vec![name.clone(), (*unit).to_owned(), published.to_string(), format!("{within} x")];
+        let Figure { name, unit, published, state, .. } = figure;
+        let mut row = vec![
+            name.clone(),
+            (*unit).to_owned(),
+            published.to_string(),
+            figure.tolerance(),
+            state.name().to_owned(),
+        ];
         row.extend(same.map(|same| number(same.ours)));
-        row.push(if *is_input {
-            "input".to_owned()
-        } else {
-            format!("{met} of {}", reports.len())
-        });
+        row.push(format!("{met} of {}", reports.len()));
         table.rows.push(row);
     }
     table
@@ -59,6 +85,13 @@ fn figures_by_seed(reports: &[Report]) -> Table {
 fn is_recorded(experiment: &Experiment) {
     let repeat = |seed| experiment.repeat(Setting { scale: Scale::Short, seed }).unwrap();
     let first = repeat(SEED);
+    let known = Known::parse(experiment.known).unwrap();
+    assert_eq!(
+        known.leaks(&first.figures, &numbers_of(experiment)),
+        [""; 0],
+        "{}",
+        experiment.name
+    );
     is_as_recorded(experiment, "report.txt", &first.to_string());
     if !first.figures.is_empty() {
         let reports = [first, repeat(SEEDS[1]), repeat(SEEDS[2])];
@@ -83,7 +116,7 @@ macro_rules! recorded {
 recorded! {
     io_queues_2016 shares_2016 write_load_2016 bursts_2016
     littles_law_2018 knee_2018 knee_by_size_2018 deep_writes_2018
-    half_duplex_2022 hard_disk_2022 gc_stall_2022 ingestion_2022 queries_2022 latency_2022
+    stages_2022 half_duplex_2022 hard_disk_2022 gc_stall_2022 ingestion_2022 queries_2022 latency_2022
     compaction_2022
     discard_off_2024 low_extents_2024 high_extents_2024 trim_job_2024 bursts_2024 sync_period_2024
     file_size_2024 extent_size_2024 paced_2024

@@ -16,7 +16,7 @@ pub mod verdict;
 pub use chart::{Chart, Mark, Scale, Series};
 pub use format::{percent_of_change, scaled, size};
 pub use heat_map::{HeatCell, HeatLine, HeatMap, stacked};
-pub use page::{Page, escaped};
+pub use page::{Page, Tile, escaped};
 #[cfg(feature = "svg")]
 pub use svg::{DrawError, svg};
 pub use table::{Table, aligned};

@@ -14,9 +14,27 @@ caption{text-align:left;font-weight:600;padding-bottom:.3rem}th,td{padding:.2rem
 border-bottom:1px solid #ddd;text-align:right}th:first-child,td:first-child{text-align:left}\
 li{margin:.3rem 0}li.warns{font-weight:600}.about{color:#555;font-size:.9rem}\
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(30rem,100%),1fr));gap:1rem}\
-pre{overflow-x:auto;font-size:.85rem}figure{margin:0}svg{max-width:100%;height:auto}nav a{margin-right:.8rem}\
+.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(11rem,1fr));gap:.6rem;margin:1rem 0}\
+.tile{display:block;border:1px solid #ddd;border-radius:.4rem;padding:.5rem .7rem;color:inherit;\
+text-decoration:none;font-size:.85rem;line-height:1.3}.tile b{display:block;font-size:1.4rem}\
+.bar{display:flex;height:.5rem;margin-top:.4rem;gap:1px}.bar i{min-width:2px}.part0{background:#1565c0}\
+.part1{background:#f9a825}.part2{background:#c62828}.part3{background:#78909c}.part4{background:#a9b8bf}\
+.part5{background:#d5dde0}pre{overflow-x:auto;font-size:.85rem}figure{margin:0}svg{max-width:100%;height:auto}nav a{margin-right:.8rem}\
 @media screen and (prefers-color-scheme:dark){body{background:#16181b;color:#ddd}\
-th,td{border-color:#444}.about{color:#aaa}a{color:#8ab4f8}}";
+th,td,.tile{border-color:#444}.about{color:#aaa}a{color:#8ab4f8}}";
+
+/// A figure that stands out, what it is of, and a bar of the parts that it is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tile {
+    /// The figure.
+    pub figure: String,
+    /// What it is of.
+    pub label: String,
+    /// The section that it leads to.
+    pub id: Option<String>,
+    /// Names and sizes of up to six parts; each place has a colour.
+    pub parts: Vec<(&'static str, usize)>,
+}
 
 /// A page that is being written; texts are escaped.
 #[derive(Clone, Debug)]
@@ -88,6 +106,26 @@ impl Page {
         self.push(format_args!("<table><caption>{title}</caption>{head}{rows}</table>"));
     }
 
+    /// Adds tiles, as many side by side as there is room for.
+    pub fn tiles(&mut self, tiles: impl IntoIterator<Item = Tile>) {
+        let tile = |Tile { figure, label, id, parts }: Tile| {
+            let part = |(place, (name, size)): (usize, (&str, usize))| {
+                let name = escaped(name);
+                format!(
+                    "<i class=\"part{place}\" style=\"flex:{size}\" title=\"{name}: {size}\"></i>"
+                )
+            };
+            let shown = parts.into_iter().enumerate().filter(|(_, (_, size))| *size > 0);
+            let bar: String = shown.map(part).collect();
+            let link = id.map_or_else(String::new, |id| format!(" href=\"#{}\"", escaped(&id)));
+            let (figure, label) = (escaped(&figure), escaped(&label));
+            let text = format!("<b>{figure}</b>{label}<span class=\"bar\">{bar}</span>");
+            format!("<a class=\"tile\"{link}>{text}</a>\n")
+        };
+        let tiles: String = tiles.into_iter().map(tile).collect();
+        self.push(format_args!("<div class=\"tiles\">{tiles}</div>"));
+    }
+
     /// Adds charts, drawn as SVG, side by side where there is room.
     pub fn charts(&mut self, drawn: &[String]) {
         let figures: String = drawn.iter().map(|svg| format!("<figure>{svg}</figure>\n")).collect();
@@ -125,8 +163,19 @@ mod tests {
         table.row(["1".into(), "\"".into()]);
         page.table(&table);
         page.preformatted("a  <b");
+        let parts = vec![("met", 3), ("off", 0), ("<", 1)];
+        page.tiles([Tile {
+            figure: "3 of 4".into(),
+            label: "a&b".into(),
+            id: Some("x".into()),
+            parts,
+        }]);
         page.json("j", "{\"a\": \"</script><!--\"}");
         let html = page.finish();
+        let bar = r#"<i class="part0" style="flex:3" title="met: 3"></i><i class="part2""#;
+        let tile =
+            format!(r##"<a class="tile" href="#x"><b>3 of 4</b>a&amp;b<span class="bar">{bar}"##);
+        assert!(html.contains(&tile) && html.contains("&lt;: 1"), "{html}");
         assert!(html.contains(r#"{"a": "<\/script><\u0021--"}</script>"#), "{html}");
         assert!(html.starts_with("<!doctype html>") && html.ends_with("</body></html>\n"));
         for part in

@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
+use forebay_core::Policy;
 use forebay_load::results::model::ClassResult;
 use forebay_report::{Chart, Mark, Table};
-use forebay_sim::simulation::{Coordinators, Outcome};
+use forebay_sim::simulation::{Coordinators, Outcome, SchedulerConfig, SimulationConfig};
 
 use crate::articles::y2016::{self, KB};
 use crate::experiment::{Experiment, Seed, Setting};
@@ -19,6 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "One I/O queue for six shards, or one each",
     source: y2016::SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 
@@ -31,32 +33,62 @@ const WORK: Duration = Duration::from_nanos(13_241);
 /// What forebay's own spend of a processor on a request at most, in all threads: `bench --topology
 /// coordinators` on /dev/null with two shards, on a machine of two processors that is busy.
 const OWN_WORK: Duration = Duration::from_nanos(3_000);
+const IN_ORDER: &str = "in the order of arrival";
 const ONE_CLASS: &str = "[{name: all, shares: 100}]";
 
 /// Numbers of I/O queues, and the KB/s of each shard with them.
 type Published = Vec<(usize, [u32; SHARDS as usize])>;
 const QUEUES: [usize; 4] = [1, 2, 3, 6];
 
+/// What each shard has under way where they ask for unequal parts: who sends more than what it has
+/// in the disk by its part waits in the queue.
+const UNEQUAL: [u32; SHARDS as usize] = [40, 45, 50, 150, 200, 250];
+
 /// A run with so many I/O queues, each of whose threads is busy for `work` with a request, requests
-/// of so many KiB and the same load on every shard.
+/// of so many KiB and so many at a time from each shard.
 fn outcome(
     seed: Seed,
     (queues, work): (usize, Duration),
     kib: u32,
+    depths: [u32; SHARDS as usize],
     millis: u64,
 ) -> Result<Outcome, String> {
-    let shard = |shard| {
-        format!(
-            "- {{name: shard-{shard}, type: randread, shards: [{shard}],
-   shard_info: {{parallelism: {FIBERS}, class: all, reqsize: {kib}kB}}}}\n"
-        )
-    };
-    let text: String = (0..SHARDS).map(shard).collect();
-    let jobs = grouped_jobs(&text, Some(ONE_CLASS), SHARDS)?;
-    let mut config = seed.config(jobs, seed.disk(DISK)?, millis);
+    let mut config = config(seed, kib, depths, millis)?;
     // A queue of its own costs a shard nothing that the article tells.
     config.coordinators = (queues < SHARDS as usize).then_some(Coordinators { queues, work });
     simulate(config)
+}
+
+/// Six shards, a class, and no coordinator.
+fn config(
+    seed: Seed,
+    kib: u32,
+    depths: [u32; SHARDS as usize],
+    millis: u64,
+) -> Result<SimulationConfig, String> {
+    let shard = |(shard, depth)| {
+        format!(
+            "- {{name: shard-{shard}, type: randread, shards: [{shard}],
+   shard_info: {{parallelism: {depth}, class: all, reqsize: {kib}kB}}}}\n"
+        )
+    };
+    let text: String = depths.iter().enumerate().map(shard).collect();
+    let jobs = grouped_jobs(&text, Some(ONE_CLASS), SHARDS)?;
+    Ok(seed.config(jobs, seed.disk(DISK)?, millis))
+}
+
+/// The part of each shard where requests go in the order in which they come.
+fn parts_in_order(
+    seed: Seed,
+    depths: [u32; SHARDS as usize],
+    millis: u64,
+) -> Result<Vec<f64>, String> {
+    let mut config = config(seed, 4, depths, millis)?;
+    config.scheduler =
+        SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() };
+    let rates = by_shard(&simulate(config)?)?;
+    let all: f64 = rates.iter().sum();
+    Ok(rates.iter().map(|rate| rate / all).collect())
 }
 
 /// KB/s of each shard.
@@ -91,7 +123,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 
     small_requests(seed, millis, &mut report)?;
     let work = WORK.as_secs_f64() * 1e6;
-    report.figures.push(Figure::new("work of a coordinator", "us/request", 13.241, work).input());
+    report.figures.push(Figure::new("work of a coordinator", "us/request", 13.241, work));
     report.tables.push(large_requests(seed, millis)?);
     Ok(report)
 }
@@ -118,14 +150,21 @@ fn small_requests(seed: Seed, millis: u64, report: &mut Report) -> Result<(), St
         if let Some((_, rates)) = all.iter().find(|published| published.0 == queues) {
             row(queues, "published", &rates.map(f64::from));
         }
-        let ours = by_shard(&outcome(seed, (queues, WORK), 4, millis)?)?;
+        let ours = by_shard(&outcome(seed, (queues, WORK), 4, [FIBERS; 6], millis)?)?;
         row(queues, "forebay", &ours);
         if let Some((_, rates)) = all.iter().find(|published| published.0 == queues) {
-            report.figures.extend(figures(queues, &rates.map(f64::from), &ours));
+            let published = rates.map(f64::from);
+            let equal_parts = parts_in_order(seed, [FIBERS; 6], millis)?;
+            let millis = millis / 5;
+            let unequal = by_shard(&outcome(seed, (queues, WORK), 4, UNEQUAL, millis)?)?;
+            row(queues, "forebay, unequal loads", &unequal);
+            report.figures.extend(figures(queues, &published, &ours, &equal_parts));
+            let parts = parts_in_order(seed, UNEQUAL, millis)?;
+            report.figures.extend(unequal_figures(queues, &published, &unequal, &parts));
         }
         points.push((queues as f64, mb(ours.iter().sum())));
     }
-    row(1, "forebay, 3.0 us", &by_shard(&outcome(seed, (1, OWN_WORK), 4, millis)?)?);
+    row(1, "forebay, 3.0 us", &by_shard(&outcome(seed, (1, OWN_WORK), 4, [FIBERS; 6], millis)?)?);
     let sum = |rates: &[u32]| mb(f64::from(rates.iter().sum::<u32>()));
     let published = all.iter().map(|(queues, rates)| (*queues as f64, sum(rates))).collect();
     let chart = Chart::new("4 KiB reads of six shards", "I/O queues", "MB/s in all")
@@ -136,22 +175,39 @@ fn small_requests(seed: Seed, millis: u64, report: &mut Report) -> Result<(), St
     Ok(())
 }
 
-/// The sum of all shards, which was put in, and how equal they are.
-fn figures(queues: usize, published: &[f64], ours: &[f64]) -> [Figure; 2] {
+/// The sum of all shards, and how equal they are: as in the order in which they come, too.
+fn figures(queues: usize, published: &[f64], ours: &[f64], in_order: &[f64]) -> [Figure; 2] {
     let [sum, ours_in_all] = [published, ours].map(|rates| rates.iter().sum::<f64>());
     // to the digit that the table shows
     let apart = spread(published) * 1e2 + 0.05;
     [
-        Figure::new(format!("4 KiB, {queues} queues, in all"), "KB/s", sum, ours_in_all).input(),
-        Figure::new(format!("4 KiB, {queues} queues, apart"), "%", ..=apart, spread(ours) * 1e2),
+        Figure::new(format!("4 KiB, {queues} queues, in all"), "KB/s", sum, ours_in_all),
+        Figure::new(format!("4 KiB, {queues} queues, apart"), "%", ..=apart, spread(ours) * 1e2)
+            .beside(IN_ORDER, spread(in_order) * 1e2),
     ]
+}
+
+/// What each shard gets where their loads are unequal, beside their parts in the order of arrival.
+fn unequal_figures(
+    queues: usize,
+    published: &[f64],
+    ours: &[f64],
+    parts: &[f64],
+) -> impl Iterator<Item = Figure> {
+    let all: f64 = published.iter().sum();
+    let shards = published.iter().zip(ours).zip(parts).zip(0..);
+    shards.map(move |(((&published, &ours), part), shard)| {
+        let depth = UNEQUAL[shard];
+        let name = format!("4 KiB, {queues} queues, shard {shard}, {depth} at a time");
+        Figure::new(name, "KB/s", published, ours).beside(IN_ORDER, part * all)
+    })
 }
 
 fn large_requests(seed: Seed, millis: u64) -> Result<Table, String> {
     let mut table =
         Table::new("128 KiB: KB/s (of 1024 bytes) in all", &["I/O queues", "forebay", "apart"]);
     for queues in QUEUES {
-        let rates = by_shard(&outcome(seed, (queues, WORK), 128, millis)?)?;
+        let rates = by_shard(&outcome(seed, (queues, WORK), 128, [FIBERS; 6], millis)?)?;
         let sum = thousands(rates.iter().sum());
         table.row([queues.to_string(), sum, percent(spread(&rates))]);
     }
@@ -164,7 +220,7 @@ mod tests {
     use crate::tests::seeds;
 
     fn rates(seed: Seed, queues: usize, kib: u32) -> Vec<f64> {
-        by_shard(&outcome(seed, (queues, WORK), kib, 2_000).unwrap()).unwrap()
+        by_shard(&outcome(seed, (queues, WORK), kib, [FIBERS; 6], 2_000).unwrap()).unwrap()
     }
 
     #[test]
@@ -175,7 +231,8 @@ mod tests {
             assert!((0.190..0.194).contains(&slower), "{slower}");
             assert!(spread(&one) < 0.001, "{one:?}");
             assert!(spread(&six) < 0.001, "{six:?}");
-            let own = by_shard(&outcome(seed, (1, OWN_WORK), 4, 2_000).unwrap()).unwrap();
+            let own =
+                by_shard(&outcome(seed, (1, OWN_WORK), 4, [FIBERS; 6], 2_000).unwrap()).unwrap();
             let slower = 1.0 - own.iter().sum::<f64>() / six.iter().sum::<f64>();
             assert!(slower.abs() < 0.002, "{slower}");
         }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use forebay_core::Policy;
 use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::SchedulerConfig;
 
@@ -19,6 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Four classes with different shares on one shard",
     source: y2016::SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 
@@ -27,6 +29,8 @@ const DISK: &str = include_str!("disk.yaml");
 const DEPTH: u32 = 30;
 const CLASSES: usize = 4;
 const SECONDS: u64 = 60;
+/// Without a scheduler.
+const OPEN_SECONDS: u64 = 5;
 const REQUEST: u64 = 128 << 10;
 /// Windows shorter than this are not judged.
 const WINDOW_MILLIS_MIN: u64 = 100;
@@ -63,6 +67,8 @@ struct Pair {
     published: PerClass,
     ours: LayoutResult,
     old: LayoutResult,
+    /// Bytes of each class in [`OPEN_SECONDS`] without a scheduler.
+    open: PerClass,
 }
 
 impl LayoutResult {
@@ -168,9 +174,13 @@ fn deviation(shares: &PerClass, moved: &PerClass) -> f64 {
 
 fn measure(seed: Seed, scale: Scale) -> Result<Vec<Pair>, String> {
     let (forebay, of_2016) = (SchedulerConfig::by_figures(), of_2016(DEPTH));
+    let open = SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() };
     let pair = |(shares, published)| {
         let ours = LayoutResult::measure(seed, scale, shares, &forebay)?;
-        Ok(Pair { published, ours, old: LayoutResult::measure(seed, scale, shares, &of_2016)? })
+        let old = LayoutResult::measure(seed, scale, shares, &of_2016)?;
+        let open = BytesByClass::measure(seed, shares, &open, OPEN_SECONDS, WINDOW_MILLIS_MIN)?;
+        let open = open.bytes.last().copied().unwrap_or_default();
+        Ok(Pair { published, ours, old, open })
     };
     let published: Published = scenario::published(include_str!("published.yaml"))?;
     published.into_iter().map(pair).collect()
@@ -209,24 +219,26 @@ fn layout(shares: &PerClass) -> String {
     shares.map(|shares| shares.to_string()).join(", ")
 }
 
-/// The sum of each layout was put in; the parts were not.
 fn figures(pairs: &[Pair]) -> Vec<Figure> {
-    let of = |Pair { published, ours, .. }: &Pair| {
+    let of = |(row, Pair { published, ours, open, .. }): (usize, &Pair)| {
         let (layout, total) = (layout(&ours.shares), ours.total());
         let classes = (1..).zip(published.iter().zip(total)).map(move |(class, figures)| {
             let (&published, bytes) = figures;
-            let kb = bytes as f64 / KB as f64 / SECONDS as f64;
-            Figure::new(format!("{layout}: C{class}"), "KB/s", published as f64, kb)
+            let kb = |bytes: u64, seconds: u64| bytes as f64 / KB as f64 / seconds as f64;
+            let (name, ours) = (format!("{layout}: C{class}"), kb(bytes, SECONDS));
+            Figure::new(name, "KB/s", published as f64, ours)
+                .beside("no scheduler", kb(open[class - 1], OPEN_SECONDS))
+                .at(format!("C{class}"), row, pairs.len())
         });
         classes.collect::<Vec<_>>()
     };
-    pairs.iter().flat_map(of).collect()
+    pairs.iter().enumerate().flat_map(of).collect()
 }
 
 fn throughput(pairs: &[Pair]) -> Table {
     let columns = ["shares", "", "C1", "C2", "C3", "C4", "furthest from share"];
     let mut table = Table::new("Throughput in KB/s (of 1024 bytes)", &columns);
-    for Pair { published, ours, old } in pairs {
+    for Pair { published, ours, old, .. } in pairs {
         let shares = &ours.shares;
         let mut add = |who: &str, moved: &PerClass, rates: PerClass| {
             let [c1, c2, c3, c4] = rates.map(|rate| thousands(rate as f64));
@@ -258,7 +270,7 @@ fn charts(pairs: &[Pair]) -> Vec<Chart> {
     const LAYOUT: usize = 2;
     const SHOWN_MILLIS: u64 = 10_000;
     const WINDOW_MILLIS_MAX: u64 = 1_000;
-    let Some(Pair { published, ours, old }) = pairs.get(LAYOUT) else { return Vec::new() };
+    let Some(Pair { published, ours, old, .. }) = pairs.get(LAYOUT) else { return Vec::new() };
     let title = format!("Shares {}", layout(&ours.shares));
     let mut bandwidth = Chart::new(&format!("{title}: bandwidth"), "time (s)", "MB/s");
     let minute = &ours.minute;

@@ -14,8 +14,16 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Throughput by concurrency for small and for large requests",
     source: SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
+
+/// A disk that answers after as long whatever is under way, as far as its rates allow: reads per
+/// second, bytes per second and seconds.
+const FIXED: &str = "a fixed latency";
+const RATE: f64 = 412_500.0;
+const BANDWIDTH: f64 = 2e9;
+const LATENCY: f64 = 1e-4;
 
 fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {
     Ok(report(&Curve::measure(seed, SMALL)?, &Curve::measure(seed, LARGE)?))
@@ -41,8 +49,10 @@ fn report(small: &Curve, large: &Curve) -> Report {
     let part = small.at(CONCURRENCY_MAX).map_or(0.0, |point| small.part_of_peak(point));
     let knee = large.knee().map_or(f64::INFINITY, |knee| f64::from(knee.concurrency));
     report.figures = vec![
-        Figure::new("4 KiB at 140 requests", "% of the most", ..=SATURATED * 100.0, part * 100.0),
-        Figure::new("knee of 128 KiB", "requests", ..=20.0, knee),
+        Figure::new("4 KiB at 140 requests", "% of the most", ..=SATURATED * 100.0, part * 100.0)
+            .beside(FIXED, (100.0 * f64::from(CONCURRENCY_MAX) / (RATE * LATENCY)).min(100.0)),
+        Figure::new("knee of 128 KiB", "requests", ..=20.0, knee)
+            .beside(FIXED, (BANDWIDTH / LARGE as f64 * LATENCY).ceil()),
     ];
     report.tables.push(table);
     let part = |curve: &Curve| curve.line(|point| curve.part_of_peak(point) * 100.0);

@@ -14,6 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Throughput by concurrency, and its knee",
     source: SOURCE,
     about: include_str!("about.txt"),
+    known: "",
     run,
 };
 

@@ -18,6 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "How many requests Little's law allows in the disk",
     source: y2018::SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 
@@ -91,14 +92,20 @@ fn report(in_disk: &[InDisk]) -> Report {
 
 fn figures(in_disk: &[InDisk]) -> Vec<Figure> {
     let (requests, bytes) = limits();
+    let of_2016 = "as many of any size";
+    let arithmetic = "arithmetic on what was given";
     let found =
         |len| in_disk.iter().find(|in_disk| in_disk.len == len).map_or(0, |f| f.littles_law);
     vec![
-        Figure::new("limit of 4 KiB reads", "requests", 70.0, requests),
-        Figure::new("limit of bytes", "kB", 402.653, bytes / 1e3),
-        Figure::new("limit of 128 KiB reads", "requests", 3.0, bytes / LARGE as f64),
-        Figure::new("4 KiB reads in the disk", "requests", 70.0, found(SMALL) as f64),
-        Figure::new("128 KiB reads in the disk", "requests", 3.0, found(LARGE) as f64),
+        Figure::new("limit of 4 KiB reads", "requests", 70.0, requests)
+            .beside(arithmetic, requests),
+        Figure::new("limit of bytes", "kB", 402.653, bytes / 1e3).beside(arithmetic, bytes / 1e3),
+        Figure::new("limit of 128 KiB reads", "requests", 3.0, bytes / LARGE as f64)
+            .beside(arithmetic, bytes / LARGE as f64),
+        Figure::new("4 KiB reads in the disk", "requests", 70.0, found(SMALL) as f64)
+            .beside(of_2016, f64::from(DEPTH_OF_2016)),
+        Figure::new("128 KiB reads in the disk", "requests", 3.0, found(LARGE) as f64)
+            .beside(of_2016, f64::from(DEPTH_OF_2016)),
     ]
 }
 

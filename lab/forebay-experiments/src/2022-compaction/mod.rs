@@ -20,6 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Compaction yields to queries",
     source: y2022::SOURCE,
     about: include_str!("about.txt"),
+    known: "",
     run,
 };
 /// Slices before the first phase of queries.

@@ -1,5 +1,6 @@
 //! How many reads a hard disk still serves beside a stream of writes.
 
+use forebay_config::Source;
 use forebay_core::Policy;
 use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::SchedulerConfig;
@@ -8,10 +9,10 @@ use forebay_sim::spec::DiskSpec;
 use crate::articles::y2022;
 use crate::articles::y2022::preset;
 use crate::experiment::{Experiment, Seed, Setting};
-use crate::figure::Figure;
 use crate::figure::thousands;
+use crate::figure::{Figure, PublishedRange};
 use crate::report::Report;
-use crate::scenario::{self, job, jobs, model, pace_window, run as simulate};
+use crate::scenario::{self, job, jobs, model, pace_window, run as simulate, side_by_side};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-hard-disk",
@@ -19,11 +20,12 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "A hard disk: a straight line, then no reads at all",
     source: y2022::SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 
-/// The preset of a head and a platter.
-const MECHANICS: &str = "hdd-7200rpm";
+/// A head and a platter.
+const MECHANICS: &str = include_str!("disk.yaml");
 /// The preset that is fitted to the published surface.
 const SURFACE: &str = "hdd-toshiba-DT01ACA200";
 /// Points of a published curve.
@@ -33,9 +35,10 @@ type Points = Vec<(f64, f64)>;
 const CAPACITY: u64 = 1862 << 30;
 /// Bytes of one write.
 const WRITE: u64 = 131_072;
-const WRITE_FIBERS: u64 = 36;
-/// Writes per second of a fiber that are tried: up to 151 MB/s in all.
-const WRITE_RATES: [u64; 9] = [0, 4, 8, 12, 16, 20, 24, 28, 32];
+/// As many as diskplorer has under way.
+const WRITE_FIBERS: u64 = 4;
+/// All columns but the first are of each so many rows.
+const COMPARED_EACH: usize = 2;
 /// Read rates that are tried are multiples of this, up to the highest.
 const READ_STEP: u64 = 13;
 const READS_MAX: u64 = 260;
@@ -50,12 +53,12 @@ enum Scheduling {
     Sequential,
 }
 
-/// Columns: what is simulated, on which preset.
-const COLUMNS: [(&str, &str, Scheduling); 4] = [
-    ("its surface", SURFACE, Scheduling::NoScheduler),
-    ("mechanics", MECHANICS, Scheduling::NoScheduler),
-    ("pace+window", MECHANICS, Scheduling::Usual),
-    ("writes priced by bytes", MECHANICS, Scheduling::Sequential),
+/// Columns: what is simulated; the second on the disk by its surface, the others on a head and a platter.
+const COLUMNS: [(&str, Scheduling); 4] = [
+    ("mechanics", Scheduling::NoScheduler),
+    ("its surface", Scheduling::NoScheduler),
+    ("pace+window", Scheduling::Usual),
+    ("writes priced by bytes", Scheduling::Sequential),
 ];
 
 /// A rate counts as served if so much of it is, of reads as of writes: what waits at the end of a
@@ -127,29 +130,17 @@ fn serves(
     Ok((writes == 0 || served("writes")?) && (reads == 0 || served("reads")?))
 }
 
-/// MB/s of so many writes per second of each fiber.
-fn megabytes(writes: u64) -> f64 {
-    (writes * WRITE_FIBERS * WRITE) as f64 / 1e6
+/// Writes per second of each fiber for so many MB/s.
+fn writes_per_fiber(megabytes: f64) -> u64 {
+    (megabytes * 1e6 / (WRITE * WRITE_FIBERS) as f64).round() as u64
 }
 
 fn published() -> Result<Points, String> {
     scenario::published(include_str!("published.yaml"))
 }
 
-/// What is published for the nearest rate of writes up to this one.
-fn published_beside(published: &Points, megabytes: f64) -> f64 {
-    published
-        .iter()
-        .rfind(|(writes, _)| *writes <= megabytes + 0.5)
-        .map_or(0.0, |(_, reads)| *reads)
-}
-
-/// What is tried and what is published both come in steps.
-fn figure(megabytes: f64, published: f64, reads: Option<u64>) -> Figure {
-    let step = READ_STEP as f64;
-    let published = (published - step).max(0.0)..=published + step;
-    let name = format!("beside {megabytes:.0} MB/s of writes");
-    Figure::new(name, "reads/s", published, reads.unwrap_or(0) as f64).within(1.0)
+fn mechanics() -> Result<DiskSpec, String> {
+    DiskSpec::parse(&Source::new("disk", MECHANICS)).map_err(|error| error.to_string())
 }
 
 fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
@@ -158,32 +149,45 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     report.parameter(
         "disk",
         format!(
-            "preset {MECHANICS}: 182 MB/s (published), seeks chosen for its random reads; preset \
-             {SURFACE}: fitted to the published"
+            "182 MB/s (published), seeks fitted to its random reads; preset {SURFACE}: fitted to \
+             the published"
         ),
     );
-    report
-        .parameter("load", "Poisson reads of 512 bytes, sequential 128 KiB writes at a fixed rate");
+    report.parameter(
+        "load",
+        "Poisson reads of 512 bytes, sequential 128 KiB writes at a fixed rate, at most four at a \
+         time, as diskplorer has them",
+    );
     report.parameter("served", "90 % of what is due, of reads and of writes");
     report.parameter("measured", format!("{seconds} s for each load"));
-    let mut table = Table::new("Most reads per second beside writes", &["MB/s", "published"]);
-    table.columns.extend(COLUMNS.map(|(name, ..)| name.to_owned()));
-    let disks = [preset(COLUMNS[0].1)?, preset(COLUMNS[1].1)?];
-    let disk_of = |column: usize| &disks[column.min(1)];
-    let mut points = [const { Vec::new() }; 4];
     let curve = published()?;
-    for writes in WRITE_RATES {
-        let megabytes = megabytes(writes);
-        let published = published_beside(&curve, megabytes);
+    let [mechanics, surface] = [mechanics()?, preset(SURFACE)?];
+    let rows: Vec<(usize, f64)> = curve.iter().map(|row| row.0).enumerate().collect();
+    let ours = side_by_side(&rows, |&(row, megabytes)| {
+        let columns = if row % COMPARED_EACH == 0 { COLUMNS.len() } else { 1 };
+        let served = COLUMNS.iter().take(columns).enumerate().map(|(at, &(_, scheduling))| {
+            let disk = if at == 1 { &surface } else { &mechanics };
+            reads_beside(seed, disk, scheduling, writes_per_fiber(megabytes), seconds)
+        });
+        served.collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut table = Table::new("Most reads per second beside writes", &["MB/s", "published"]);
+    table.columns.extend(COLUMNS.map(|(name, _)| name.to_owned()));
+    let mut points = [const { Vec::new() }; 4];
+    for (&(row, megabytes), served) in rows.iter().zip(&ours) {
+        let published = curve[row].1;
+        // what was published comes in steps, and so does ours
+        let range = PublishedRange::in_steps(published, READ_STEP as f64);
+        let reads = served.first().copied().flatten().unwrap_or(0) as f64;
+        let name = format!("beside {megabytes:.0} MB/s of writes");
+        let figure = Figure::new(name, "reads/s", range, reads);
+        report.figures.push(figure.at("reads", row, rows.len()));
         let mut cells = vec![thousands(megabytes), thousands(published)];
-        for (at, (points, (.., scheduling))) in points.iter_mut().zip(COLUMNS).enumerate() {
-            let reads = reads_beside(seed, disk_of(at), scheduling, writes, seconds)?;
+        for (points, reads) in points.iter_mut().zip(served) {
             points.push((megabytes, reads.unwrap_or(0) as f64));
-            if at == 0 {
-                report.figures.push(figure(megabytes, published, reads));
-            }
             cells.push(reads.map_or_else(|| "none".to_owned(), |reads| reads.to_string()));
         }
+        cells.resize(table.columns.len(), "-".to_owned());
         table.rows.push(cells);
     }
     report.tables.push(table);
@@ -202,40 +206,35 @@ mod tests {
     use super::*;
     use crate::tests::SEED;
 
+    fn reads(disk: &DiskSpec, scheduling: Scheduling, megabytes: f64) -> f64 {
+        let reads = reads_beside(SEED, disk, scheduling, writes_per_fiber(megabytes), 20);
+        reads.unwrap().unwrap_or(0) as f64
+    }
+
     #[test]
-    fn reads_fall_on_a_straight_line_and_are_then_cut_off() {
-        let (disk, published) = (preset(SURFACE).unwrap(), published().unwrap());
-        for rate in WRITE_RATES {
-            let reads =
-                reads_beside(SEED, &disk, Scheduling::NoScheduler, rate, 20).unwrap().unwrap_or(0);
-            let published = published_beside(&published, megabytes(rate));
-            let near = (reads as f64 - published).abs() <= 1.6 * READ_STEP as f64;
-            assert!(near, "{rate}: {reads} {published}");
-        }
+    fn the_fitted_surface_falls_and_is_then_cut_off() {
+        let disk = preset(SURFACE).unwrap();
+        let at = |megabytes| reads(&disk, Scheduling::NoScheduler, megabytes);
+        assert!((104.0..=156.0).contains(&at(0.0)), "{}", at(0.0));
+        assert!(at(18.2) > at(72.9), "{}", at(18.2));
+        assert!([120.0, 150.0].iter().all(|&megabytes| at(megabytes) <= 13.0));
     }
 
     #[test]
     fn a_head_and_a_platter_alone_have_the_line_and_no_cut_off() {
-        let disk = preset(MECHANICS).unwrap();
-        let reads = |rate| {
-            reads_beside(SEED, &disk, Scheduling::NoScheduler, rate, 20).unwrap().unwrap_or(0)
-                as f64
-        };
-        let (few, many) = (4, 28);
-        let (from, to) = (reads(few), reads(many));
-        assert!(from > 4.0 * to && to > 0.0, "{from} {to}");
-        for rate in [8, 16, 24] {
-            let progress = (rate - few) as f64 / (many - few) as f64;
-            let line = from + (to - from) * progress;
-            assert!((reads(rate) - line).abs() < 1.5 * READ_STEP as f64, "{rate}: {line}");
+        let disk = mechanics().unwrap();
+        let at = |megabytes| reads(&disk, Scheduling::NoScheduler, megabytes);
+        for (megabytes, published) in published().unwrap().iter().take(8) {
+            let off = (at(*megabytes) - published).abs();
+            assert!(off <= 3.0 * READ_STEP as f64, "{megabytes}: {off}");
         }
+        assert!(at(110.0) > 0.0);
     }
 
     #[test]
     fn sequential_writes_are_not_random_ones() {
-        let (disk, many) = (preset(MECHANICS).unwrap(), 16);
-        assert_eq!(reads_beside(SEED, &disk, Scheduling::Usual, many, 10).unwrap(), None);
-        let sequential = reads_beside(SEED, &disk, Scheduling::Sequential, many, 10).unwrap();
-        assert!(sequential >= Some(2 * READ_STEP), "{sequential:?}");
+        let disk = mechanics().unwrap();
+        assert_eq!(reads(&disk, Scheduling::Usual, 75.0), 0.0);
+        assert!(reads(&disk, Scheduling::Sequential, 75.0) >= 13.0);
     }
 }

@@ -5,7 +5,8 @@ use forebay_sim::simulation::{Outcome, Sample};
 
 use crate::articles::y2022;
 use crate::articles::y2022::phases::{
-    self, Disk, QUERIES, QUERY_RATES, SCHEDULERS, phase, report, seconds, throughput, trace,
+    self, Disk, NO_SCHEDULER, QUERIES, QUERY_RATES, SCHEDULERS, phase, report, seconds, throughput,
+    trace,
 };
 use crate::experiment::{Experiment, Setting};
 use crate::figure::Figure;
@@ -19,6 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Throughput of queries",
     source: y2022::SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 
@@ -36,7 +38,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     table.row(["published", "4.6", "missed", "missed", "missed", "wavers"].map(str::to_owned));
     let (_, phase_seconds) = seconds(scale);
     for disk in &Disk::both()? {
-        for scheduler in &SCHEDULERS {
+        for scheduler in SCHEDULERS.iter().chain([&NO_SCHEDULER]) {
             let outcome = phases::queries(seed, disk, scheduler, phase_seconds)?;
             let phase = |index| plateau(&outcome, index, phase_seconds);
             let (first, second, third) = (phase(0)?, phase(1)?, phase(2)?);
@@ -45,7 +47,8 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
                     QUERY_RATES.iter().zip(["first", "second", "third"]).zip([first, second, third])
                 {
                     let name = format!("5.0: {name} phase");
-                    report.figures.push(Figure::new(name, "queries/s", *rate as f64, got));
+                    let figure = Figure::new(name, "queries/s", *rate as f64, got);
+                    report.figures.push(figure.beside("the rate offered", *rate as f64));
                 }
             }
             let farthest = first.1.max(second.1).max(third.1);

@@ -11,6 +11,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Reads beside deletes, online discard off",
     source: SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 

@@ -11,6 +11,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Reads beside holes punched at a rate, by extent size",
     source: SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 

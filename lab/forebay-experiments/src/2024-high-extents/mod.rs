@@ -11,6 +11,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Reads beside deletes of small extents, by deletes per second",
     source: SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 

@@ -7,12 +7,12 @@ use forebay_report::Table;
 use forebay_sim::simulation::Period;
 
 use crate::articles::y2024::SOURCE;
-use crate::articles::y2024::deletes::{Run, disk_spec, file_system, side_by_side};
-use crate::articles::y2024::tables::{OF_SINGLE_RUNS, low_extents};
+use crate::articles::y2024::deletes::{Run, disk_spec, file_system};
+use crate::articles::y2024::tables::low_extents;
 use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::figure::Figure;
 use crate::report::Report;
-use crate::scenario::{job, millis, run as simulate};
+use crate::scenario::{job, millis, run as simulate, side_by_side};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2024-sync-period",
@@ -20,6 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Reads beside deletes, by how often the log is written",
     source: SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 
@@ -95,10 +96,18 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         let Some((files, published)) = rows.get(at / 2) else { continue };
         let period = at % 2;
         let [published_p95, published_p999, _] = published[period].map(f64::from);
-        let mut figure = |name: &str, published: f64, ours: f64| {
-            let name = format!("{files} unlinks/s, log each {}: {name}", PERIODS[period]);
+        let mut figure = |of: &str, published: f64, ours: f64| {
+            let name = format!("{files} unlinks/s, log each {}: {of}", PERIODS[period]);
             let figure = Figure::new(name, "ms", published / 1e3, ours / 1e3);
-            report.figures.push(figure.within(OF_SINGLE_RUNS));
+            let column = format!("{} {of}", PERIODS[period]);
+            let none = ROWS[0].1[period][usize::from(of != "p95")];
+            let null = if *files == 0 {
+                ("as at 4,000 reads/s", if of == "p95" { 0.244 } else { 0.268 })
+            } else {
+                ("as without deletes", f64::from(none) / 1e3)
+            };
+            let figure = figure.at(column, at / 2, rows.len());
+            report.figures.push(figure.beside(null.0, null.1));
         };
         if period == 1 {
             figure("p95", published_p95, *p95);

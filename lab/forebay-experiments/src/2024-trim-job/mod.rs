@@ -8,10 +8,10 @@ use forebay_report::Table;
 use forebay_sim::simulation::{SchedulerConfig, SimulationConfig};
 
 use crate::articles::y2024::SOURCE;
-use crate::articles::y2024::deletes::{disk_spec, side_by_side};
+use crate::articles::y2024::deletes::disk_spec;
 use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{job, jobs, run as simulate};
+use crate::scenario::{job, jobs, run as simulate, side_by_side};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2024-trim-job",
@@ -19,6 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Reads beside writes, with and without a trim job",
     source: SOURCE,
     about: include_str!("about.txt"),
+    known: "",
     run,
 };
 

@@ -22,6 +22,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Requests that are split at the border of a chunk",
     source: y2025::SOURCE,
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 
@@ -132,10 +133,14 @@ fn add_border(report: &mut Report) {
         if multiple { "yes" } else { "no" }.into(),
     ]);
     report.tables.push(table);
-    let start = found.unwrap_or(0) as f64;
+    let (start, arithmetic) = (found.unwrap_or(0) as f64, "arithmetic on what was given");
     report.figures.extend([
-        Figure::new("the border", "bytes", PUBLISHED_BORDER as f64, start).within(1.0),
-        Figure::new("before it", "sectors", TRACED_FIRST_PART as f64, before as f64).within(1.0),
+        Figure::new("the border", "bytes", PUBLISHED_BORDER as f64, start)
+            .exactly()
+            .beside(arithmetic, start),
+        Figure::new("before it", "sectors", TRACED_FIRST_PART as f64, before as f64)
+            .exactly()
+            .beside(arithmetic, before as f64),
     ]);
 }
 
@@ -157,16 +162,16 @@ fn add_latencies(seed: Seed, report: &mut Report) -> Result<(), String> {
         let (whole, first, second) = traced(seed, ahead)?;
         if ahead != (0, 0) {
             report.figures.extend([
-                Figure::new("split: first part", "us", 161.0, first).input(),
-                Figure::new("split: second part", "us", 5_249.0, second).input(),
-                Figure::new("split", "us", 5_249.0, whole),
+                Figure::new("split: first part", "us", 161.0, first),
+                Figure::new("split: second part", "us", 5_249.0, second),
+                Figure::new("split", "us", 5_249.0, whole).beside("as the second part", second),
             ]);
         }
         let [whole, first, second] = [whole, first, second].map(thousands);
         table.row([name.to_owned(), published.to_owned(), whole, first, second]);
     }
     let idle = latency(seed, (0, 0), CHUNK, (2 * CHUNK, REQUEST))?;
-    report.figures.push(Figure::new("not split", "us", 52.0, idle).input());
+    report.figures.push(Figure::new("not split", "us", 52.0, idle));
     table.row([
         "not split, member idle".into(),
         "52".into(),
@@ -190,8 +195,8 @@ fn add_stream(seed: Seed, report: &mut Report, millis: u64) -> Result<(), String
         let (splits, wholes) = (split.count() as f64, whole.count() as f64);
         let of_completions = 2.0 * splits / (2.0 * splits + wholes);
         if open {
-            let percent = of_completions * 100.0;
-            report.figures.push(Figure::new("completions of parts", "%", 25.0, percent));
+            let figure = Figure::new("completions of parts", "%", 25.0, of_completions * 100.0);
+            report.figures.push(figure.beside("none is split", 0.0));
         }
         let p99 = |latencies: &Latencies| thousands(latencies.quantile_ns(0.99) as f64 / 1e3);
         table.row([

@@ -14,6 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "RAID0: where files begin",
     source: SOURCE,
     about: include_str!("about.txt"),
+    known: "",
     run,
 };
 

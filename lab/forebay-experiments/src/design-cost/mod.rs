@@ -17,6 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "What a request costs: exact where the disk was measured",
     source: "docs/decisions/0002-cost-is-disk-time.md",
     about: include_str!("about.txt"),
+    known: include_str!("known.yaml"),
     run,
 };
 
@@ -143,6 +144,8 @@ fn add_throughput(seed: Seed, report: &mut Report, millis: u64) -> Result<(), St
         "MB/s of both classes (published / simulated)",
         &["cost", "4 KiB", "16 KiB", "128 KiB", "heavy's part (91 %)"],
     );
+    // what each size gets without a scheduler, which comes first
+    let mut open = Vec::new();
     for cost in &COSTS {
         let mut cells = Vec::new();
         let mut heavy = Vec::new();
@@ -151,10 +154,13 @@ fn add_throughput(seed: Seed, report: &mut Report, millis: u64) -> Result<(), St
             let published =
                 cost.published.map_or_else(|| "-".to_owned(), |all| all[index].to_string());
             cells.push(format!("{published} / {}", thousands(bandwidth / 1e6)));
+            if cost.open {
+                open.push(bandwidth / 1e6);
+            }
             if let Some(published) = cost.published {
                 let name = format!("{}, {} KiB", cost.name, size >> 10);
                 let figure = Figure::new(name, "MB/s", published[index] as f64, bandwidth / 1e6);
-                report.figures.push(if cost.open { figure.input() } else { figure });
+                report.figures.push(figure.beside("no scheduler", open[index]));
             }
             heavy.push(percent(part));
         }

@@ -18,6 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "After a change: how long trials take to find the window",
     source: "docs/decisions/0007-window-by-trials.md",
     about: include_str!("about.txt"),
+    known: "",
     run,
 };
 

@@ -16,6 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Shares across shards",
     source: "docs/decisions/0009-shares-across-threads.md",
     about: include_str!("about.txt"),
+    known: "",
     run,
 };
 

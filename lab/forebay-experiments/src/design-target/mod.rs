@@ -16,6 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "A latency target: how large a window keeps it",
     source: "docs/decisions/0008-latency-target-cap.md",
     about: include_str!("about.txt"),
+    known: "",
     run,
 };
 

@@ -16,6 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Pace and window: what waits in the disk when the model is wrong",
     source: "docs/decisions/0005-pace-and-window.md",
     about: include_str!("about.txt"),
+    known: "",
     run,
 };
 

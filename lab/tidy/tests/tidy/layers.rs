@@ -236,7 +236,10 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         "forebay-serve",
         &["*", "config", "store", "calibration", "reply", "disk_thread", "file_system", "served"],
     ),
-    ("forebay-experiments", &["figure", "report", "experiment", "scenario", "articles", "*"]),
+    (
+        "forebay-experiments",
+        &["figure", "known", "report", "experiment", "scenario", "articles", "*"],
+    ),
     (
         "forebay-tune",
         &[

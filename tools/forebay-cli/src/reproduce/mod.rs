@@ -7,9 +7,14 @@ mod repeated;
 mod results;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Instant;
 
 use clap::ValueEnum;
@@ -41,6 +46,9 @@ pub(crate) struct Options {
     /// What all chance in loads and disks follows from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Repeat so many at a time; the processors that there are if left out. What comes out is the same
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
     /// How to print what came out: as JSON, the published figures beside ours
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -76,10 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if scale == Scale::Short {
         note("durations are shortened; --full runs them as published");
     }
-    let mut repeated = Vec::new();
-    for experiment in chosen {
-        repeated.push(repeat(experiment, setting)?);
-    }
+    let repeated = repeat_all(&chosen, setting, options.threads)?;
     let results = Results::of(&repeated, setting);
     let written = write(options, &repeated, &results)?;
     if options.json || options.format == Format::Json {
@@ -182,6 +187,34 @@ fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
         })
     };
     names.iter().map(find).collect()
+}
+
+/// Repeats them side by side; they come out in their order, whichever is done first.
+fn repeat_all(
+    chosen: &[Experiment],
+    setting: Setting,
+    threads: Option<NonZero<usize>>,
+) -> Result<Vec<RepeatedExperiment>, Failure> {
+    let threads = threads.map_or_else(thread::available_parallelism, Ok);
+    let threads = threads.map_or(1, NonZero::get).min(chosen.len());
+    let next = AtomicUsize::new(0);
+    let (sender, results) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&experiment) = chosen.get(at) else { break };
+                    // the receiver is there until all threads have ended
+                    let _ = sender.send((at, repeat(experiment, setting)));
+                }
+            });
+        }
+    });
+    drop(sender);
+    let by_place: BTreeMap<_, _> = results.iter().collect();
+    by_place.into_values().collect()
 }
 
 fn repeat(experiment: Experiment, setting: Setting) -> Result<RepeatedExperiment, Failure> {

@@ -1,13 +1,13 @@
 //! Self-contained pages of all experiments.
 
 use forebay_experiments::Experiment;
-use forebay_report::{Chart, Page};
+use forebay_report::{Chart, Page, Tile};
 use serde_json::{Value, json};
 
 use super::datastore::{DATASTORES, Datastore};
 use super::repeated::RepeatedExperiment;
 use super::results::Results;
-use super::summary;
+use super::summary::{self, Totals};
 use crate::console;
 use crate::failure::Failure;
 use crate::report::on_one_scale;
@@ -51,12 +51,53 @@ fn begun(repeated: &[RepeatedExperiment], command: &str) -> Page {
         "Simulated disks under virtual time, the same scheduler as in production. The disks' \
          parameters come from published figures and stand with each experiment. Made by {command}."
     ));
+    dashboard(&mut page, repeated);
     page.heading("figures", "Which published figures are met, and which are not");
     page.paragraph(&summary::in_all(repeated));
     listed(&mut page, repeated, summary::of_one);
     page.heading("summary", "What each shows, and where it differs");
     listed(&mut page, repeated, in_words);
     page
+}
+
+/// What counts, at a glance: all of it, and each experiment.
+fn dashboard(page: &mut Page, repeated: &[RepeatedExperiment]) {
+    let all = summary::totals(repeated);
+    let first = |figure: usize, label: &str| Tile {
+        figure: figure.to_string(),
+        label: label.to_owned(),
+        id: None,
+        parts: Vec::new(),
+    };
+    let whole = Tile {
+        figure: format!("{} of {}", all.met, all.predicted()),
+        label: "predicted figures met, within 10 % or the article's rounding".to_owned(),
+        id: None,
+        parts: all.parts(),
+    };
+    page.tiles([
+        whole,
+        first(all.near, "predicted, within a factor of 2"),
+        first(all.off, "predicted, and further off"),
+        first(all.fitted, "fitted to: do not count"),
+        first(all.inputs, "inputs: do not count"),
+        first(all.null, "a null model meets them too: do not count"),
+    ]);
+    page.about(
+        "Bars, from the left: predicted and met (blue), within a factor of 2 (yellow), further off \
+         (red); fitted, inputs and what a null model meets too (greys).",
+    );
+    let with_figures = repeated.iter().filter(|one| !one.report.figures.is_empty());
+    page.tiles(with_figures.map(|RepeatedExperiment { experiment, report, .. }| {
+        let totals = Totals::of(&report.figures);
+        let figure = match totals.predicted() {
+            0 => "-".to_owned(),
+            predicted => format!("{} of {predicted}", totals.met),
+        };
+        let Experiment { name, title, .. } = *experiment;
+        let label = format!("{name}: {title}");
+        Tile { figure, label, id: Some(name.to_owned()), parts: totals.parts() }
+    }));
 }
 
 /// A list of what is said of each.
@@ -111,6 +152,9 @@ fn section(
     let Experiment { name, alias, title, source, .. } = experiment;
     page.heading(name, &format!("{name}: {title}"));
     page.paragraph(&report.shows);
+    if !report.known.is_empty() {
+        page.about(&format!("Known to the simulation before: {}.", report.known.join("; ")));
+    }
     page.charts(charts);
     if !report.figures.is_empty() {
         page.table(&report.figures_table());

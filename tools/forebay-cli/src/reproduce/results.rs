@@ -1,6 +1,6 @@
 //! The figures of all experiments, for programs.
 
-use forebay_experiments::{Figure, Seed, Setting};
+use forebay_experiments::{Figure, NullModel, Seed, Setting, State};
 use serde::Serialize;
 
 use super::repeated::RepeatedExperiment;
@@ -19,6 +19,7 @@ struct ExperimentResult<'a> {
     number: &'a str,
     title: &'a str,
     source: &'a str,
+    known: &'a [String],
     figures: Vec<FigureResult<'a>>,
 }
 
@@ -30,8 +31,17 @@ struct FigureResult<'a> {
     ours: f64,
     within_factor: f64,
     met: bool,
+    near: bool,
+    state: &'static str,
     input: bool,
+    null_models: Vec<NullResult<'a>>,
     seed: u64,
+}
+
+#[derive(Serialize)]
+struct NullResult<'a> {
+    name: &'a str,
+    value: f64,
 }
 
 /// An end that was not published is null.
@@ -44,6 +54,7 @@ struct Bounds {
 impl<'a> Results<'a> {
     pub(super) fn of(repeated: &'a [RepeatedExperiment], setting: Setting) -> Self {
         let Seed(seed) = setting.seed;
+        let null = |null: &'a NullModel| NullResult { name: &null.name, value: null.value };
         let figure = |figure: &'a Figure| FigureResult {
             name: &figure.name,
             unit: figure.unit,
@@ -54,7 +65,10 @@ impl<'a> Results<'a> {
             ours: figure.ours,
             within_factor: figure.within,
             met: figure.is_met(),
-            input: figure.is_input,
+            near: figure.is_near(),
+            state: figure.state.name(),
+            input: figure.state == State::Input,
+            null_models: figure.nulls.iter().map(null).collect(),
             seed,
         };
         let experiment = |one: &'a RepeatedExperiment| ExperimentResult {
@@ -62,6 +76,7 @@ impl<'a> Results<'a> {
             number: one.experiment.alias,
             title: one.experiment.title,
             source: one.experiment.source,
+            known: &one.report.known,
             figures: one.report.figures.iter().map(figure).collect(),
         };
         Self { version: 1, seed, experiments: repeated.iter().map(experiment).collect() }

@@ -35,6 +35,13 @@ impl Disk {
         Ok(Self { name: SURFACE, spec: preset(MEASURED)? })
     }
 
+    /// The same, as fast as the article's under its old scheduler.
+    pub(crate) fn peak() -> Result<Self, String> {
+        let source = Source::new("disk", include_str!("disk-at-its-peak.yaml"));
+        let spec = DiskSpec::parse(&source).map_err(|error| error.to_string())?;
+        Ok(Self { name: "at its peak", spec })
+    }
+
     pub(crate) fn both() -> Result<[Self; 2], String> {
         Ok([Self::line()?, Self::surface()?])
     }
@@ -89,6 +96,7 @@ impl SchedulerVariant {
 
 #[derive(Clone, Copy)]
 enum PolicyKind {
+    NoScheduler,
     LittlesLaw,
     TwoLevelBucket,
     PaceWindow,
@@ -107,6 +115,13 @@ enum CostVariant {
     /// Mixes as the published surface prices them where reads keep this.
     Region(&'static str),
 }
+
+pub(crate) const NO_SCHEDULER: SchedulerVariant = SchedulerVariant {
+    name: "no scheduler",
+    policy: PolicyKind::NoScheduler,
+    costs: CostVariant::Exact,
+    polling: Polling::Events,
+};
 
 pub(crate) const SCHEDULERS: [SchedulerVariant; 5] = [
     SchedulerVariant {
@@ -234,6 +249,7 @@ fn simulate(
     };
     let latency_goal = LATENCY_GOAL_DEFAULT;
     let policy = match scheduler.policy {
+        PolicyKind::NoScheduler => Policy::Unlimited,
         PolicyKind::LittlesLaw => Policy::LittlesLaw { latency_goal },
         PolicyKind::TwoLevelBucket => Policy::TwoLevelBucket { latency_goal },
         PolicyKind::PaceWindow => pace_window(&*disk),

@@ -122,20 +122,3 @@ impl Run {
         Ok(scenario::job(&scenario::run(config)?, "reads")?.latency_us)
     }
 }
-
-/// What `of` gives for each of these, on two threads.
-pub(crate) fn side_by_side<T: Sync, R: Send>(
-    all: &[T],
-    of: impl Fn(&T) -> Result<R, String> + Sync,
-) -> Result<Vec<R>, String> {
-    let half = all.len().div_ceil(2);
-    let (first, second) = all.split_at(half);
-    let each = |part: &[T]| part.iter().map(&of).collect::<Result<Vec<R>, String>>();
-    let (first, second) = std::thread::scope(|scope| {
-        let second = scope.spawn(|| each(second));
-        (each(first), second.join())
-    });
-    let mut results = first?;
-    results.extend(second.map_err(|_| String::from("a simulation panicked"))??);
-    Ok(results)
-}

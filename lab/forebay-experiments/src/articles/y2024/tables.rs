@@ -5,11 +5,12 @@ use core::time::Duration;
 use forebay_report::Table;
 use forebay_sim::file_system::FileSystem;
 
-use super::deletes::{Deletes, MIB, READS, Run, file_system, side_by_side};
+use super::deletes::{Deletes, MIB, READS, Run, file_system};
 use crate::experiment::{Seed, Setting};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
+use crate::scenario::side_by_side;
 
 /// One table.
 #[derive(Clone, Copy, Debug)]
@@ -132,13 +133,13 @@ pub(crate) const BY_EXTENT_SIZE: Published = Published {
     ..BY_FILE_SIZE
 };
 
-/// The published cells are of one run each, and so are ours.
-pub(crate) const OF_SINGLE_RUNS: f64 = 2.0;
-
 /// A row's figure, published and ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
     row: u64,
+    /// Which row of how many it is.
+    place: usize,
+    rows: usize,
     seed: Seed,
     figure: &'static str,
     published: f64,
@@ -158,11 +159,11 @@ impl Cell {
 
     fn figure(&self, rows_are: &str) -> Figure {
         let name = format!("{} {rows_are}: {}", self.row, self.figure);
-        Figure::new(name, "us", self.published, self.ours).within(OF_SINGLE_RUNS)
+        Figure::new(name, "us", self.published, self.ours).at(self.figure, self.place, self.rows)
     }
 
     pub(crate) fn describe(&self, rows_are: &str) -> String {
-        let Self { row, seed, figure, published, ours } = self;
+        let Self { row, seed, figure, published, ours, .. } = self;
         format!(
             "{rows_are} {row}, seed {}, {figure}: {} us, published {}",
             seed.0,
@@ -181,10 +182,10 @@ impl Published {
     /// The cells of the table with so many seeds from this one on, by row.
     pub(crate) fn cells(&self, first: Seed, seeds: u64) -> Result<Vec<Cell>, String> {
         let file_system = self.file_system()?;
-        let rows = self.rows.iter();
+        let rows = self.rows.iter().enumerate();
         let runs: Vec<_> =
-            rows.flat_map(|row| first.and_following(seeds).map(move |seed| (*row, seed))).collect();
-        let cells = side_by_side(&runs, |&((row, published), seed)| {
+            rows.flat_map(|row| first.and_following(seeds).map(move |seed| (row, seed))).collect();
+        let cells = side_by_side(&runs, |&((place, &(row, published)), seed)| {
             let deletes = (self.deletes)(row);
             let (reads, seconds) = (READS, self.seconds);
             let run = Run { deletes, file_system, reads, waiting_fibers: None, seconds, seed };
@@ -195,6 +196,8 @@ impl Published {
             Ok(cells
                 .map(|((figure, published), ours)| Cell {
                     row,
+                    place,
+                    rows: self.rows.len(),
                     seed,
                     figure,
                     published: f64::from(published),
