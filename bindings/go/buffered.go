@@ -1,6 +1,15 @@
 package forebay
 
 // #include <forebay.h>
+//
+// // Of char: behind void Go looks for pointers in all of the object that the bytes are a part of.
+// static int forebay_go_read(forebay_class c, int fd, char *data, size_t len, uint64_t offset, size_t *done) {
+//     return forebay_read(c, fd, data, len, offset, done);
+// }
+//
+// static int forebay_go_write(forebay_writer writer, const char *data, size_t len, int64_t offset) {
+//     return forebay_write(writer, data, len, offset);
+// }
 import "C"
 
 import (
@@ -19,7 +28,7 @@ func (c *Class) ReadAt(file File, data []byte, offset int64) (int, error) {
 	var done C.size_t
 	err := c.call(func(handle C.uint64_t) C.int {
 		to, length := bytes(data)
-		return C.forebay_read(handle, C.int(file.Fd()), to, length, C.uint64_t(offset), &done)
+		return C.forebay_go_read(handle, C.int(file.Fd()), to, length, C.uint64_t(offset), &done)
 	})
 	if err == nil && int(done) < len(data) {
 		err = io.EOF
@@ -69,7 +78,7 @@ func (w *Writer) write(data []byte, offset int64) (int, error) {
 	defer runtime.KeepAlive(w)
 	err := w.call(func(handle C.uint64_t) C.int {
 		from, length := bytes(data)
-		return C.forebay_write(handle, from, length, C.int64_t(offset))
+		return C.forebay_go_write(handle, from, length, C.int64_t(offset))
 	})
 	if err != nil {
 		return 0, err
@@ -108,6 +117,6 @@ func (w *Writer) Close() error {
 }
 
 // bytes is the two arguments of a slice.
-func bytes(data []byte) (unsafe.Pointer, C.size_t) {
-	return unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data))
+func bytes(data []byte) (*C.char, C.size_t) {
+	return (*C.char)(unsafe.Pointer(unsafe.SliceData(data))), C.size_t(len(data))
 }

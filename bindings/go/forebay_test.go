@@ -81,7 +81,12 @@ func TestFilesAreReadWrittenAndDeleted(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	file := must(os.Create(path))
 	writer := must(class.NewWriter(file, 0))
-	must(writer.Write([]byte("0123456789")))
+	// part of an object that has pointers
+	record := &struct {
+		text [10]byte
+		next *int
+	}{[10]byte([]byte("0123456789")), new(int)}
+	must(writer.Write(record.text[:]))
 	must(writer.WriteAt([]byte("abc"), 2))
 	if dirty := must(writer.Dirty()); dirty == 0 {
 		t.Error("nothing is dirty")

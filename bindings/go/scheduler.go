@@ -54,10 +54,11 @@ func FromFigures(disks []Disk, flags Flags) (*Scheduler, error) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
 	pinned := func(s string) (*C.char, C.size_t) {
-		text, length := str(s)
-		if length > 0 {
-			pinner.Pin(text)
+		if s == "" {
+			return nil, 0
 		}
+		text, length := str(s)
+		pinner.Pin(text)
 		return text, length
 	}
 	figures := make([]C.forebay_disk, len(disks))
