@@ -49,7 +49,8 @@ fn nothing_is_left_of_experiments_that_were_interrupted() {
     let lab = Lab::new();
     let [out, page] = ["experiments/of/today", "page.html"].map(|name| lab.dir.path().join(name));
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-    command.args(["reproduce", "2018-deep-writes", "2022-latency", "--out"]).arg(&out);
+    command.args(["reproduce", "2018-deep-writes", "2022-latency", "--threads", "1"]);
+    command.arg("--out").arg(&out);
     command.arg("--report").arg(&page);
     let ended = run_and_at(&mut command, "deep-writes took", |child| {
         kill_process(Pid::from_child(child), Signal::INT).unwrap();

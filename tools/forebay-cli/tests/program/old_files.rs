@@ -13,8 +13,10 @@ fn old(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/old-files").join(name)
 }
 
+/// Runs a command in a folder of its own, where some leave files.
 fn forebay(arguments: &[&str]) -> Ended {
-    run(Command::new(env!("CARGO_BIN_EXE_forebay")).args(arguments))
+    let dir = TempDir::new().unwrap();
+    run(Command::new(env!("CARGO_BIN_EXE_forebay")).args(arguments).current_dir(dir.path()))
 }
 
 /// Runs a command that succeeds.
