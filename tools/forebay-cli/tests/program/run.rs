@@ -63,12 +63,21 @@ fn exit_codes_are_those_of_a_shell() {
 
 #[test]
 fn signals_reach_the_command_once() {
-    let script = "trap 'echo int' INT; trap 'exit 9' TERM; echo ready >&2; \
-                  while :; do sleep 0.02; done";
-    let ended = run_and(shell(script).process_group(0), "ready", |child, _| {
+    let dir = tempfile::tempdir().unwrap();
+    let seen = dir.path().join("seen");
+    let script = format!(
+        "trap 'echo int; : >{}' INT; trap 'exit 9' TERM; echo ready >&2; while :; do sleep 0.02; done",
+        seen.display()
+    );
+    let ended = run_and(shell(&script).process_group(0), "ready", |child, _| {
         // as a terminal does, to all in the foreground; then somebody to the program alone
         rustix::process::kill_process_group(pid(child), Signal::INT).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        let begin = std::time::Instant::now();
+        while !seen.exists() && begin.elapsed() < std::time::Duration::from_secs(30) {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        // a second one would come soon
+        std::thread::sleep(std::time::Duration::from_millis(200));
         rustix::process::kill_process(pid(child), Signal::TERM).unwrap();
     });
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(9), "int\n"), "{}", ended.stderr);
