@@ -254,8 +254,10 @@ mod tests {
     #[test]
     fn a_noisy_rate_of_a_large_size_decides_nothing() {
         let known = [(906.0, 1.1), (999.0, 0.8), (1072.0, 2.4), (1103.0, 4.0)];
-        let noisy = [(1133.0, 7.9), (1104.0, 12.6), (1143.0, 14.0), (1221.0, 26.0)];
+        let noisy = [(1100.0, 7.9), (1090.0, 12.6), (1110.0, 14.0), (1180.0, 26.0)];
         assert_eq!(said(&[known, noisy].concat()), Some(8));
+        let faster = [(1133.0, 7.9), (1104.0, 12.6), (1143.0, 14.0), (1221.0, 26.0)];
+        assert_eq!(said(&[known, faster].concat()), None, "together they are above 8 KiB");
     }
 
     #[test]
