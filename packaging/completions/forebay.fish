@@ -256,7 +256,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand rm" -s n -l dry-run -d '
 complete -c forebay -n "__fish_forebay_using_subcommand rm" -l cross-file-systems -d 'Go into file systems that are mounted in the directories'
 complete -c forebay -n "__fish_forebay_using_subcommand rm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand run" -l class -d 'The class: up to 64 letters, digits, and characters of `_.-`' -r
-complete -c forebay -n "__fish_forebay_using_subcommand run" -l weight -d 'The weight of the class, beside other cgroups of the same level' -r
+complete -c forebay -n "__fish_forebay_using_subcommand run" -l weight -d 'The weight of the class, compared with other cgroups of the same level' -r
 complete -c forebay -n "__fish_forebay_using_subcommand run" -l disk -d 'A disk that has to obey, such as sda; all of them unless given' -r
 complete -c forebay -n "__fish_forebay_using_subcommand run" -l ionice -d 'Give it an I/O priority too, which BFQ and mq-deadline obey: idle up to a weight of 100, best effort 4 below 1000, else best effort 0'
 complete -c forebay -n "__fish_forebay_using_subcommand run" -l require -d 'Do not run it where something does not obey: exit code 125'

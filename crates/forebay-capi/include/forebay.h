@@ -51,7 +51,7 @@
 // It is done.
 #define FOREBAY_OK 0
 
-// It is asked for, and will be told later.
+// It waits. A callback or an event reports its end.
 #define FOREBAY_PENDING 1
 
 // The handle is 0, freed, of another kind, of another process, or of the parent of a forked child.
@@ -168,7 +168,7 @@ typedef uint64_t forebay_group;
 // a class, a scheduler stands for the class that the calling thread has entered.
 typedef uint64_t forebay_scheduler;
 
-// Upper limits of a class or a group on each disk, beside its shares; 0 for none.
+// Upper limits of a class or a group on each disk, in addition to its shares; 0 for none.
 typedef struct forebay_limits {
   // `sizeof(struct forebay_limits)`.
   size_t size;
@@ -186,7 +186,7 @@ typedef struct forebay_discarder_options {
   uint64_t rate;
   // Extents that are discarded per second at most; 0 for no limit.
   uint64_t commands_per_second;
-  // A directory in which all trash is; null for a trash beside each file.
+  // The directory of the trash of all files; null for a trash in the directory of each file.
   const char *trash_in;
   // Bytes of that.
   size_t trash_in_len;
@@ -223,7 +223,7 @@ typedef struct forebay_deleted {
 // A queue of events, for any number of requests that wait, of any number of schedulers.
 typedef uint64_t forebay_events;
 
-// A request that waits for a permit. To free it takes the request back: it is told to nobody then.
+// A request that waits for a permit. Freeing it takes the request back, without an event.
 typedef uint64_t forebay_waiting;
 
 // How a request ended.
@@ -240,7 +240,7 @@ typedef struct forebay_event {
   int code;
 } forebay_event;
 
-// Is told a message, of `len` bytes of UTF-8 that no NUL ends. It is called by a thread of the
+// Receives a message of `len` bytes of UTF-8 that no NUL ends. It is called by a thread of the
 // library, without any lock.
 typedef void (*forebay_log_callback)(void *context, int level, const char *text, size_t len);
 
@@ -345,7 +345,7 @@ typedef struct forebay_class_stats {
   uint64_t disk_p99_ns;
 } forebay_class_stats;
 
-// Is told how a request ended: `code` is `FOREBAY_OK` and `permit` granted, or an error, whose
+// Receives how a request ended: `code` is `FOREBAY_OK` and `permit` granted, or an error, whose
 // message is the last error of the calling thread. It is called once, without any lock, by a thread
 // of the library or one that gives room back. It may call all functions; what would wait for the
 // thread that runs it is `FOREBAY_E_DEADLOCK`.
@@ -386,7 +386,7 @@ int forebay_admit_part(forebay_class class_,
                        forebay_permit *permit,
                        uint64_t *part);
 
-// `forebay_admit` for who holds `permit` and will not complete it before what this is for is done:
+// `forebay_admit` for an owner of `permit` who completes it only after the I/O of this one:
 // it waits for its turn, but not for room in the disk, which may be full of permits whose holders
 // wait.
 int forebay_admit_more(forebay_permit permit,
@@ -417,7 +417,7 @@ int forebay_write(forebay_writer writer, const void *data, size_t len, int64_t o
 int forebay_write_back(forebay_writer writer);
 
 // Makes what was written durable: the dirt first, in parts of the class, then the flush. Fails while
-// bytes that were written before could not be written back, whoever was told of it. `flags` is 0 or
+// bytes that were written before could not be written back, even if another call has reported it. `flags` is 0 or
 // `FOREBAY_SYNC_ALL`.
 int forebay_writer_sync(forebay_writer writer,
                         uint32_t flags);
@@ -425,7 +425,7 @@ int forebay_writer_sync(forebay_writer writer,
 // Bytes of the file that were written by the writer and are not on the disk yet.
 int forebay_writer_dirty(forebay_writer writer, uint64_t *dirty);
 
-// `forebay_writer_sync` of a file that the program writes by itself.
+// `forebay_writer_sync` for a file that the program writes without a writer.
 int forebay_sync(forebay_class class_, int fd, uint32_t flags);
 
 // Reads into `data` what the file of `fd` has from `offset` on, through the page cache: what is in
@@ -499,7 +499,7 @@ int forebay_discarder_new(forebay_class class_,
                           const struct forebay_discarder_options *options,
                           forebay_discarder *discarder);
 
-// Deletes the file at `path`. Returns at once; what went wrong is told by `forebay_deletion_wait`.
+// Deletes the file at `path`. Returns at once; `forebay_deletion_wait` reports what failed.
 // `deletion` may be null.
 int forebay_delete(forebay_discarder discarder,
                    const char *path,
@@ -553,7 +553,7 @@ int forebay_events_next(forebay_events events, struct forebay_event *event);
 // scheduler ends when nothing that was made with it has a handle any more.
 int forebay_free(uint64_t handle);
 
-// Has `callback` told what operators should know, in all schedulers of the process: disks that
+// Has `callback` receive what operators should know, of all schedulers of the process: disks that
 // nobody has described, unscheduled I/O, slow requests. Without one nothing is written anywhere.
 // Null ends it; one that is running may still return after that.
 int forebay_set_log(forebay_log_callback callback, void *context);

@@ -157,7 +157,7 @@ fn wait_for(admit: AdmitFor, timeout_ns: i64) -> Result<Permit, Failure> {
     Ok(permit.detach())
 }
 
-/// `forebay_admit` for who holds `permit` and will not complete it before what this is for is done:
+/// `forebay_admit` for an owner of `permit` who completes it only after the I/O of this one:
 /// it waits for its turn, but not for room in the disk, which may be full of permits whose holders
 /// wait.
 #[unsafe(no_mangle)]

@@ -103,7 +103,7 @@ pub extern "C" fn forebay_write_back(writer: forebay_writer) -> c_int {
 }
 
 /// Makes what was written durable: the dirt first, in parts of the class, then the flush. Fails while
-/// bytes that were written before could not be written back, whoever was told of it. `flags` is 0 or
+/// bytes that were written before could not be written back, even if another call has reported it. `flags` is 0 or
 /// `FOREBAY_SYNC_ALL`.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_writer_sync(writer: forebay_writer, flags: u32) -> c_int {
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn forebay_writer_dirty(writer: forebay_writer, dirty: *mu
     })
 }
 
-/// `forebay_writer_sync` of a file that the program writes by itself.
+/// `forebay_writer_sync` for a file that the program writes without a writer.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_sync(class: forebay_class, fd: c_int, flags: u32) -> c_int {
     call_done(|| {

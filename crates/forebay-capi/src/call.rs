@@ -78,8 +78,8 @@ fn forget(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Panics in calls, and in threads of the library, write nothing to the standard error: others are
-/// told as before.
+/// Panics in calls, and in threads of the library, write nothing to the standard error. The hook of
+/// the program gets all others.
 fn be_silent_about_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -17,7 +17,7 @@ pub type forebay_class = u64;
 /// A group of classes, which competes with classes and other groups as one class of its shares.
 pub type forebay_group = u64;
 
-/// Upper limits of a class or a group on each disk, beside its shares; 0 for none.
+/// Upper limits of a class or a group on each disk, in addition to its shares; 0 for none.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct forebay_limits {

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 
 /// It is done.
 pub const FOREBAY_OK: c_int = 0;
-/// It is asked for, and will be told later.
+/// It waits. A callback or an event reports its end.
 pub const FOREBAY_PENDING: c_int = 1;
 /// The handle is 0, freed, of another kind, of another process, or of the parent of a forked child.
 pub const FOREBAY_E_HANDLE: c_int = -1;

@@ -39,7 +39,7 @@ pub struct forebay_discarder_options {
     pub rate: u64,
     /// Extents that are discarded per second at most; 0 for no limit.
     pub commands_per_second: u64,
-    /// A directory in which all trash is; null for a trash beside each file.
+    /// The directory of the trash of all files; null for a trash in the directory of each file.
     pub trash_in: *const c_char,
     /// Bytes of that.
     pub trash_in_len: usize,
@@ -137,7 +137,7 @@ unsafe fn options_of(given: &forebay_discarder_options) -> Result<DiscarderOptio
     Ok(if trash_in.as_os_str().is_empty() { options } else { options.trash_in(trash_in) })
 }
 
-/// Deletes the file at `path`. Returns at once; what went wrong is told by `forebay_deletion_wait`.
+/// Deletes the file at `path`. Returns at once; `forebay_deletion_wait` reports what failed.
 /// `deletion` may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_delete(

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::memory::{Out, OutStruct, SizedStruct};
 use crate::object::{Kind, Shared, get, insert, take_permit};
 
-/// A request that waits for a permit. To free it takes the request back: it is told to nobody then.
+/// A request that waits for a permit. Freeing it takes the request back, without an event.
 pub type forebay_waiting = u64;
 /// A queue of events, for any number of requests that wait, of any number of schedulers.
 pub type forebay_events = u64;

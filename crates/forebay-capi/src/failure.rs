@@ -11,7 +11,7 @@ use forebay::{
 
 use crate::code::*;
 
-/// Why a call did not do what it is for.
+/// Why a call failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: c_int,

@@ -4,7 +4,7 @@
 //! a wrong handle is an error code, and never more. Each function saves `errno`, and a panic ends
 //! in it.
 #![allow(non_camel_case_types, reason = "the names are those of the header")]
-#![allow(clippy::missing_safety_doc, reason = "what a caller keeps is said in the header's head")]
+#![allow(clippy::missing_safety_doc, reason = "the head of the header says what callers must keep")]
 
 mod call;
 mod entered;

@@ -1,4 +1,4 @@
-//! Messages for operators, told to a function of the program.
+//! Messages for operators, passed to a function of the program.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, Once, PoisonError};
@@ -12,23 +12,23 @@ pub const FOREBAY_LOG_WARN: c_int = 2;
 /// An operator may want to know.
 pub const FOREBAY_LOG_INFO: c_int = 3;
 
-/// Is told a message, of `len` bytes of UTF-8 that no NUL ends. It is called by a thread of the
+/// Receives a message of `len` bytes of UTF-8 that no NUL ends. It is called by a thread of the
 /// library, without any lock.
 pub type forebay_log_callback = Option<
     unsafe extern "C" fn(context: *mut c_void, level: c_int, text: *const c_char, len: usize),
 >;
 
-/// Whom to tell.
+/// The function, and what it is called with.
 #[derive(Clone, Copy)]
-struct Told {
+struct Sink {
     callback: unsafe extern "C" fn(*mut c_void, c_int, *const c_char, usize),
     context: *mut c_void,
 }
 
 // SAFETY: the header asks for a function and a context that any thread may use.
-unsafe impl Send for Told {}
+unsafe impl Send for Sink {}
 
-static TOLD: Mutex<Option<Told>> = Mutex::new(None);
+static SINK: Mutex<Option<Sink>> = Mutex::new(None);
 
 struct ToCallback;
 
@@ -38,8 +38,8 @@ impl Log for ToCallback {
     }
 
     fn log(&self, record: &Record<'_>) {
-        let told = *TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Told { callback, context }) = told {
+        let sink = *SINK.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Sink { callback, context }) = sink {
             let level =
                 if record.level() <= Level::Warn { FOREBAY_LOG_WARN } else { FOREBAY_LOG_INFO };
             let text = record.args().to_string();
@@ -51,7 +51,7 @@ impl Log for ToCallback {
     fn flush(&self) {}
 }
 
-/// Has `callback` told what operators should know, in all schedulers of the process: disks that
+/// Has `callback` receive what operators should know, of all schedulers of the process: disks that
 /// nobody has described, unscheduled I/O, slow requests. Without one nothing is written anywhere.
 /// Null ends it; one that is running may still return after that.
 #[unsafe(no_mangle)]
@@ -62,9 +62,9 @@ pub unsafe extern "C" fn forebay_set_log(
     call_done(|| {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| _ = log::set_logger(&ToCallback));
-        let told = callback.map(|callback| Told { callback, context });
-        log::set_max_level(if told.is_some() { LevelFilter::Info } else { LevelFilter::Off });
-        *TOLD.lock().unwrap_or_else(PoisonError::into_inner) = told;
+        let sink = callback.map(|callback| Sink { callback, context });
+        log::set_max_level(if sink.is_some() { LevelFilter::Info } else { LevelFilter::Off });
+        *SINK.lock().unwrap_or_else(PoisonError::into_inner) = sink;
         Ok(())
     })
 }

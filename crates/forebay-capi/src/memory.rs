@@ -113,7 +113,7 @@ pub(crate) unsafe fn read<T: SizedStruct>(place: *const T, name: &str) -> Result
     // SAFETY: as the caller says.
     let size = unsafe { size_at(place, name)? };
     let own = size_of::<T>();
-    // SAFETY: there are so many bytes.
+    // SAFETY: the structure of the caller has `size` bytes.
     let given = unsafe { slice::from_raw_parts(place.cast::<u8>(), size) };
     if given.iter().skip(own).any(|byte| *byte != 0) {
         let text = format!("`{name}` has fields that this library does not know: take a newer one");

@@ -97,7 +97,7 @@ impl Kept for Object {
 
 /// The table of this process; null before it has one.
 static TABLE: AtomicPtr<Table<Object>> = AtomicPtr::new(ptr::null_mut());
-/// Those of its parents, which are kept: nobody knows who had them locked.
+/// Those of its parents. They are kept, since threads of the parent may have had them locked.
 static OF_PARENT: AtomicPtr<Table<Object>> = AtomicPtr::new(ptr::null_mut());
 /// Forks that led to this process.
 static FORKS: AtomicU32 = AtomicU32::new(0);

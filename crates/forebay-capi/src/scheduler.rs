@@ -84,7 +84,7 @@ pub unsafe extern "C" fn forebay_scheduler_from_figures(
         let out = unsafe { Out::new(scheduler, "scheduler")? };
         let mut configs = Vec::new();
         for index in 0..count {
-            // SAFETY: the caller has so many, one behind the other.
+            // SAFETY: the caller has `count` structures, one after another.
             configs.push(unsafe {
                 let stride = disks.cast::<usize>().as_ref().copied().unwrap_or(0);
                 config(disks.cast::<u8>().wrapping_add(index * stride).cast())?

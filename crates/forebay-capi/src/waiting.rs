@@ -18,28 +18,28 @@ use crate::failure::Failure;
 use crate::memory::Out;
 use crate::object::{Kind, Shared, get, insert_permit, insert_shared, take, with_class};
 
-/// Is told how a request ended: `code` is `FOREBAY_OK` and `permit` granted, or an error, whose
+/// Receives how a request ended: `code` is `FOREBAY_OK` and `permit` granted, or an error, whose
 /// message is the last error of the calling thread. It is called once, without any lock, by a thread
 /// of the library or one that gives room back. It may call all functions; what would wait for the
 /// thread that runs it is `FOREBAY_E_DEADLOCK`.
 pub type forebay_admit_callback_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, code: c_int, permit: forebay_permit)>;
 
-/// Whom to tell.
-pub(crate) enum Told {
+/// Where the end of a request is reported.
+pub(crate) enum Report {
     Callback { callback: unsafe extern "C" fn(*mut c_void, c_int, u64), context: *mut c_void },
     Event { events: Arc<Events>, user_data: u64 },
 }
 
 // SAFETY: the header asks for a function and a context that any thread may use.
-unsafe impl Send for Told {}
+unsafe impl Send for Report {}
 // SAFETY: as above.
-unsafe impl Sync for Told {}
+unsafe impl Sync for Report {}
 
 /// A request that waits.
 pub(crate) struct Waiting {
     handle: AtomicU64,
-    told: Told,
+    report: Report,
     state: Mutex<State>,
     /// Wake-ups that came since it was looked at.
     wakes: AtomicU32,
@@ -101,16 +101,16 @@ impl Waiting {
         polled
     }
 
-    /// Tells who asked, unless it was cancelled: then the permit ends.
-    fn tell(&self, result: Result<Permit, AdmitError>) {
+    /// Reports the result, unless the request was cancelled: then the permit ends.
+    fn finish(&self, result: Result<Permit, AdmitError>) {
         let handle = self.handle.load(Ordering::Acquire);
         if take(handle).is_err() {
             return;
         }
         let result = result.map_err(Failure::from).and_then(insert_permit);
-        match &self.told {
-            Told::Event { events, user_data } => events.push(handle, *user_data, result),
-            Told::Callback { callback, context } => {
+        match &self.report {
+            Report::Event { events, user_data } => events.push(handle, *user_data, result),
+            Report::Callback { callback, context } => {
                 let (code, permit) = match result {
                     Ok(permit) => (FOREBAY_OK, permit),
                     Err(failure) => (note(failure), 0),
@@ -129,7 +129,7 @@ impl Waiting {
 impl Wake for Waiting {
     fn wake(self: Arc<Self>) {
         if let Some(result) = self.look() {
-            self.tell(result);
+            self.finish(result);
         }
     }
 }
@@ -137,13 +137,13 @@ impl Wake for Waiting {
 /// What was asked for: a class, an operation and its length.
 type Asked = (u64, c_int, u64);
 
-/// Asks, and has `told` told later.
+/// Asks. The end is reported later.
 ///
 /// # Safety
 /// Both are null or places of the caller's.
 unsafe fn ask(
     (class, op, len): Asked,
-    told: Told,
+    report: Report,
     permit: *mut forebay_permit,
     waiting: *mut forebay_waiting,
 ) -> Result<c_int, Failure> {
@@ -154,10 +154,10 @@ unsafe fn ask(
         let future = class.admit_async(self::op(op)?, len);
         let state = Mutex::new(State::Waits(future));
         let (handle, wakes) = (AtomicU64::new(0), AtomicU32::new(0));
-        let asked = Arc::new(Waiting { handle, told, state, wakes });
+        let asked = Arc::new(Waiting { handle, report, state, wakes });
         let handle = insert_shared(Arc::clone(&asked))?;
         asked.handle.store(handle, Ordering::Release);
-        // It may be told before this returns.
+        // The end may be reported before this returns.
         granted.set(0);
         waits.set(handle);
         let Some(result) = asked.look() else { return Ok(FOREBAY_PENDING) };
@@ -183,13 +183,13 @@ pub unsafe extern "C" fn forebay_admit_callback(
 ) -> c_int {
     call(|| {
         let asked = (class, op, len);
-        // A wrong handle is told first.
+        // A wrong handle is the first error.
         let Some(callback) = callback else {
             let refuse = |_: &_| Err(Failure::invalid("`callback` is a null pointer"));
             return with_class(class, refuse);
         };
         // SAFETY: the caller's.
-        unsafe { ask(asked, Told::Callback { callback, context }, permit, waiting) }
+        unsafe { ask(asked, Report::Callback { callback, context }, permit, waiting) }
     })
 }
 
@@ -208,6 +208,6 @@ pub unsafe extern "C" fn forebay_admit_event(
     call(|| {
         let events = get::<Events>(events)?;
         // SAFETY: the caller's.
-        unsafe { ask((class, op, len), Told::Event { events, user_data }, permit, waiting) }
+        unsafe { ask((class, op, len), Report::Event { events, user_data }, permit, waiting) }
     })
 }

@@ -13,19 +13,9 @@ pub struct OperationId(pub(crate) SlotId);
 
 impl OperationId {
     /// A small number, unique among the present operations: for tables kept
-    /// beside the driver.
+    /// next to the driver.
     pub const fn index(self) -> usize {
         self.0.index as usize
-    }
-
-    /// As a number, for an owner that stores it as one.
-    pub const fn to_bits(self) -> u64 {
-        (self.0.generation as u64) << 32 | self.0.index as u64
-    }
-
-    /// What [`OperationId::to_bits`] has made.
-    pub const fn from_bits(bits: u64) -> Self {
-        Self(SlotId { index: bits as u32, generation: (bits >> 32) as u32 })
     }
 }
 

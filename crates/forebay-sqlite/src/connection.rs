@@ -1,4 +1,4 @@
-//! What a connection is doing with its database, and who waits for it.
+//! What a connection is doing with its database, and which others wait for it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
@@ -211,8 +211,8 @@ impl Connection {
         *lock(&self.waits) = None;
     }
 
-    /// A lock was refused. Whoever holds it goes on in this connection's class, also with what is
-    /// queued already of its writes.
+    /// A lock was refused. Its holder continues in this connection's class. So do its writes that are
+    /// queued already.
     pub(crate) fn waits_for_lock(&self, level: i32) {
         let access = if level > SQLITE_LOCK_SHARED { Access::Write } else { Access::Read };
         let class = self.class_alone(access);

@@ -91,7 +91,7 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
 /// Counts what did not reach the system calls although it should have.
 fn look(file: &ScheduledFile, code: c_int, reached: bool) {
     if code == SQLITE_OK && !reached {
-        file.past(|| "the wrapped VFS reads or writes by itself, unscheduled".to_owned());
+        file.past(|| "the wrapped VFS uses other system calls: its I/O is unscheduled".to_owned());
     }
 }
 

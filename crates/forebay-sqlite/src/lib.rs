@@ -4,7 +4,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let scheduler = forebay::Scheduler::from_file("/etc/forebay/forebay.yaml".as_ref())?;
 //! forebay_sqlite::register(&scheduler)?;
-//! // whoever opens a database from now on, in whatever language, does so through forebay
+//! // databases that are opened from now on use forebay, in any language
 //! # Ok(())
 //! # }
 //! ```

@@ -92,7 +92,7 @@ pub fn register(scheduler: &Scheduler) -> Result<Vfs, RegisterError> {
     register_with(scheduler, &Options::default())
 }
 
-/// [`register`] under another name, around another VFS, or beside the default one.
+/// [`register`] under another name, around another VFS, or in addition to the default one.
 ///
 /// # Errors
 /// See [`RegisterError`].

@@ -10,12 +10,12 @@ use forebay_sim::spec::DiskSpec;
 use forebay_sim::surface::Cell;
 use thiserror::Error;
 
-/// Unless stated, a load lasts until so many reads were seen, but so many seconds at least and at most,
+/// Unless stated, a load lasts until this number of reads was seen, within these bounds in seconds,
 const READS: usize = 10_000;
 const SECONDS: (f64, f64) = (0.1, 30.0);
 /// after a part of that which does not count.
 const WARM_UP: f64 = 0.3;
-/// Without reads in the load there are so many probes per second, for so long.
+/// Probes per second in a load without reads, and its length in seconds.
 const PROBES: f64 = 10.0;
 const PROBING_SECONDS: f64 = 5.0;
 /// With more requests of one kind in it the disk does not carry the load.
@@ -29,7 +29,7 @@ const DISCARD_ID: u64 = 2;
 const MISSING: f64 = 0.03;
 const MISSING_COUNT: f64 = 16.0;
 
-/// What a simulated disk is asked to do, beside how often.
+/// What requests to a simulated disk are, apart from their rates.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulatedLoad {
     /// Bytes of a read, 512 or more.
@@ -274,7 +274,7 @@ impl Run {
         }
     }
 
-    /// Sends the requests that are due `at` so many nanoseconds.
+    /// Sends the requests that are due at the time `at`, in nanoseconds.
     fn send(&mut self, at: f64, now: Time) {
         let SimulatedLoad { read_bytes, write_bytes, discarded_after, .. } = self.load;
         if self.reads.next_at <= at {

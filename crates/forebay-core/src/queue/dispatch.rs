@@ -481,9 +481,9 @@ impl IoQueue {
         // One goes from each however full the disk is, or it may never have a turn. One goes in each
         // turn where nested requests of others keep a slow disk full meanwhile.
         let nested_bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
-        let has_its_turn =
-            self.report.totals.in_disk > 0 && !self.attendance.was_bypassed(nested_bypasses);
-        let window_binds = has_its_turn && !self.nested_waits(now);
+        let window_binds = self.report.totals.in_disk > 0
+            && !self.attendance.was_bypassed(nested_bypasses)
+            && !self.nested_waits(now);
         let prompt = PeerFilter::PromptWithin { now, nanos: self.shared.tick_nanos };
         let overdraws = self.fair.owed(class) > 0
             && self.fair.lead(class, self.report.totals.dispatched, prompt).units == 0

@@ -1,5 +1,5 @@
-//! What the kernel's `io.cost` is told of a disk: its model, its quality of service, and the files in
-//! which a system keeps both.
+//! The settings of the kernel's `io.cost` for a disk: its model, its quality of service, and the files
+//! in which a system keeps both.
 //!
 //! `Documentation/admin-guide/cgroup-v2.rst` of Linux defines the keys. By `calc_lcoefs` in
 //! `block/blk-iocost.c` a request costs `1 / bps` for each byte of its pages, and for the first page what
@@ -28,7 +28,7 @@ const HALF_PERIOD_US: RangeInclusive<u64> = 500..=500_000;
 /// How fast the kernel hands out disk time, in percent of the model.
 const RATE_PERCENT: u32 = 80;
 
-/// One disk as the kernel is told of it.
+/// The settings of one disk.
 struct KernelDisk<'a> {
     disk: &'a DescribedDisk,
     /// `MAJ:MIN` of the whole disk, or `$DEV`.
@@ -54,9 +54,7 @@ struct Rates {
 pub(super) fn text(disks: &[DescribedDisk], machine: &Machine) -> Result<String, Failure> {
     let disks = disks.iter().map(|disk| KernelDisk::of(disk, machine));
     let disks = disks.collect::<Option<Vec<_>>>().ok_or_else(|| {
-        Failure::Input(
-            "there are no figures to tell the kernel; name a --disk or --properties".into(),
-        )
+        Failure::Input("there are no figures for io.cost; name a --disk or --properties".into())
     })?;
     let mut text = each(&disks, |disk| {
         let DescribedDisk { name, source, .. } = disk.disk;
@@ -233,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn published_figures_are_told_as_they_are() {
+    fn published_figures_are_printed_unchanged() {
         let text = text(&[preset("gp3"), preset("azure-p30")], &Machine::this()).unwrap();
         let model = "rbps=131072000 rseqiops=3000 rrandiops=3000 wbps=131072000 wseqiops=3000 \
                      wrandiops=3000";
@@ -257,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_in_sequence_is_told() {
+    fn measured_rates_in_sequence_are_printed() {
         let mut disk = preset("gp3");
         disk.figures.as_mut().unwrap().properties.measured.write.sequential_iops = Some(9000);
         assert!(model_of(&disk).contains("wseqiops=9000 "));

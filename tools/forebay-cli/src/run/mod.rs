@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// The class: up to 64 letters, digits, and characters of `_.-`
     #[arg(long, value_name = "NAME", value_parser = class_name, required_unless_present = "list")]
     class: Option<String>,
-    /// The weight of the class, beside other cgroups of the same level
+    /// The weight of the class, compared with other cgroups of the same level
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole_number::within::<u32>(1..=10_000))]
     weight: u32,
     /// Give it an I/O priority too, which BFQ and mq-deadline obey: idle up to a weight of 100, best

@@ -144,7 +144,7 @@ fn bad_input_is_explained() {
         (vec!["--properties".into(), path(&bad)], "read_iops"),
         (vec!["--disk".into(), "gp4".into()], "no such disk"),
         (vec!["--format".into(), "properties".into()], "no figures to write down"),
-        (vec!["--format".into(), "io.cost".into()], "no figures to tell the kernel"),
+        (vec!["--format".into(), "io.cost".into()], "no figures for io.cost"),
         (vec!["--shards".into(), "0".into()], "--shards"),
         (vec!["--mountpoint".into(), "/a".into()], "--disk"),
     ] {
