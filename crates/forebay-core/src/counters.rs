@@ -170,7 +170,12 @@ impl ClassCounters {
 
     fn note_fresh(&mut self, is_fresh: bool) {
         let part = if is_fresh { ONE } else { 0 };
-        self.fresh_of = (self.fresh_of + 1).min(FRESH_REQUESTS);
+        if self.fresh_of == FRESH_REQUESTS {
+            // the same in shifts
+            self.fresh = self.fresh - self.fresh / FRESH_REQUESTS + part / FRESH_REQUESTS;
+            return;
+        }
+        self.fresh_of += 1;
         self.fresh = self.fresh - self.fresh / self.fresh_of + part / self.fresh_of;
     }
 

@@ -36,7 +36,8 @@ impl FairQueueAlone {
     pub fn queue_and_drain(&mut self, count: usize) -> usize {
         for _ in 0..count {
             let cost = DiskTime::from_nanos(1_000);
-            let ticket = self.requests.insert(Time::ZERO, self.class.node(), Op::Read, 4096, cost);
+            let ticket =
+                self.requests.insert(Time::ZERO, self.class.node(), Op::Read, 4096, cost, false);
             if let Some(ticket) = ticket {
                 let _ = self.fair.push(&mut self.requests, self.class, ticket.slot());
             }

@@ -66,6 +66,13 @@ pub(crate) struct Request {
     pub(crate) fresh: bool,
 }
 
+impl Request {
+    /// The ticket of the request that has this index.
+    pub(crate) fn ticket(&self, index: u32) -> Ticket {
+        Ticket { index, generation: self.generation }
+    }
+}
+
 /// A first-in first-out list of requests, linked through the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fifo {
@@ -127,6 +134,7 @@ impl Requests {
         op: Op,
         len: u64,
         cost: DiskTime,
+        nested: bool,
     ) -> Option<Ticket> {
         let request = |generation| Request {
             cost,
@@ -141,7 +149,7 @@ impl Requests {
             op,
             state: State::Queued,
             nearly_idle: false,
-            nested: false,
+            nested,
             already_charged: false,
             fresh: false,
         };
@@ -204,10 +212,6 @@ impl Requests {
         &mut self.slots[index as usize]
     }
 
-    pub(crate) fn ticket(&self, index: u32) -> Ticket {
-        Ticket { index, generation: self.at(index).generation }
-    }
-
     /// The request behind this one in its list.
     pub(crate) fn after(&self, index: u32) -> Option<u32> {
         let next = self.at(index).next;
@@ -262,7 +266,7 @@ mod tests {
     use super::*;
 
     fn insert(requests: &mut Requests) -> Ticket {
-        requests.insert(Time::ZERO, 0, Op::Read, 1, DiskTime::ZERO).unwrap()
+        requests.insert(Time::ZERO, 0, Op::Read, 1, DiskTime::ZERO, false).unwrap()
     }
 
     #[test]
@@ -297,7 +301,7 @@ mod tests {
         let mut requests = Requests::new(2);
         insert(&mut requests);
         insert(&mut requests);
-        assert_eq!(requests.insert(Time::ZERO, 0, Op::Read, 1, DiskTime::ZERO), None);
+        assert_eq!(requests.insert(Time::ZERO, 0, Op::Read, 1, DiskTime::ZERO, false), None);
         assert_eq!(requests.len(), 2);
     }
 }

@@ -94,6 +94,9 @@ impl WakeList {
     }
 
     pub(crate) fn pop(&mut self) -> Option<ShardId> {
+        if self.0 == [0; WORDS] {
+            return None;
+        }
         let (word, bits) = self.0.iter_mut().enumerate().find(|(_, bits)| **bits != 0)?;
         let bit = bits.trailing_zeros();
         *bits &= *bits - 1;

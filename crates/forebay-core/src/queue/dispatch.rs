@@ -20,7 +20,7 @@ use crate::discards::RETRY_NANOS as DISCARD_RETRY_NANOS;
 use crate::head::Run;
 use crate::peers::Lead;
 use crate::published::PeerFilter;
-use crate::requests::{Request, Ticket};
+use crate::requests::Ticket;
 use crate::shard_id::ShardId;
 use crate::shared::Shared;
 use crate::sync::Ordering;
@@ -173,19 +173,18 @@ impl IoQueue {
     #[inline(always)]
     fn attempt_first(&mut self, now: Time, class: u16, index: u32) -> Result<Ticket, Stop> {
         self.price(now, index);
-        let is_of_run = self.pricer.is_of_run(index);
-        if !is_of_run {
+        let request = *self.requests.at(index);
+        if !self.pricer.is_of_run(index) {
             self.wait_for_run(now, class)?;
-            self.check_lead(class, self.requests.at(index).cost, now)?;
+            self.check_lead(class, request.cost, now)?;
         }
         if self.pricer.seeks() {
             self.enter_run(now, class, index)?;
         }
-        let mut demand = demand(self.requests.at(index));
+        let mut demand = demand(&request);
         if self.pricer.is_of_run(index) {
             // the pace counts what the disk does; the class may be charged a seek in addition
-            let Request { op, len, .. } = *self.requests.at(index);
-            demand.paced = self.pricer.time_of_head(index, op, len);
+            demand.paced = self.pricer.time_of_head(index, request.op, request.len);
         }
         self.check_reserve(class, &mut demand, now);
         let reservation = self.reserve(now, class, &demand);
@@ -562,12 +561,11 @@ impl IoQueue {
             self.fair.pop(&mut self.requests, class, index, now);
         }
         self.peer_wait.is_not_full();
-        self.enter_disk(now, index, nearly_idle);
-        let Request { enqueued_at, already_charged, cost, len, .. } = *self.requests.at(index);
-        let charged = if already_charged { DiskTime::ZERO } else { cost };
-        let counters = &mut self.report.classes[ClassId::index_of(class)];
-        counters.dispatched(now, now.nanos_since(enqueued_at), len, charged);
-        self.requests.ticket(index)
+        let request = self.enter_disk(now, index, nearly_idle);
+        let charged = if request.already_charged { DiskTime::ZERO } else { request.cost };
+        let waited = now.nanos_since(request.enqueued_at);
+        self.report.class_of(&request).dispatched(now, waited, request.len, charged);
+        request.ticket(index)
     }
 
     #[cold]

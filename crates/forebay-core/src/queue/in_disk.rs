@@ -40,15 +40,14 @@ impl InDisk {
 
     /// A request goes to the disk.
     #[inline(always)]
-    pub(super) fn enter(&mut self, requests: &mut Requests, index: u32) {
+    pub(super) fn enter(&mut self, requests: &mut Requests, index: u32, cost: DiskTime) {
         requests.push_back(&mut self.counted, index);
-        self.held = self.held.plus(requests.at(index).cost);
+        self.held = self.held.plus(cost);
     }
 
     /// The window does not count a request any more.
     #[inline(always)]
-    pub(super) fn leave(&mut self, requests: &mut Requests, index: u32) {
-        let cost = requests.at(index).cost;
+    pub(super) fn leave(&mut self, requests: &mut Requests, index: u32, cost: DiskTime) {
         debug_assert!(self.held >= cost, "a request leaves the window that is in it");
         requests.unlink(&mut self.counted, index);
         self.held = self.held.minus(cost);

@@ -202,8 +202,7 @@ impl IoQueue {
         nested: bool,
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let ticket = self.insert(now, class, access, len)?;
-        self.requests.at_mut(ticket.slot()).nested = nested;
+        let ticket = self.insert(now, class, access, len, nested)?;
         if let Err(removed) = self.fair.push(&mut self.requests, class, ticket.slot()) {
             self.requests.remove(ticket.slot());
             return Err(EnqueueError::Class(removed));
@@ -256,7 +255,7 @@ impl IoQueue {
             // few are in the disk at once: it goes when it is their turn
             return Ok(None);
         }
-        let ticket = self.insert(now, class, access, len)?;
+        let ticket = self.insert(now, class, access, len, false)?;
         let index = ticket.slot();
         self.report.class_mut(class);
         self.price(now, index);
@@ -378,7 +377,7 @@ impl IoQueue {
         if request.state != State::InDisk {
             return Err(StaleTicket);
         }
-        self.leave_window(now, ticket.slot());
+        self.leave_window(now, ticket.slot(), &request);
         self.pricer.end_flush(ticket.slot(), request.op);
         self.collect_wakes(now);
         let kept = self.requests.at_mut(ticket.slot());
@@ -467,7 +466,7 @@ impl IoQueue {
             self.shared.budget.overdue.returned_late();
             self.in_disk.returned_late(&mut self.requests, ticket.slot());
         } else {
-            self.leave_window(now, ticket.slot());
+            self.leave_window(now, ticket.slot(), &request);
             self.free_room(now);
         }
         self.pricer.leave_disk(now, ticket.slot(), request.op);
@@ -555,7 +554,8 @@ impl Drop for IoQueue {
     /// polls or completes; [`IoQueue::leave`] tells whom to wake at once.
     fn drop(&mut self) {
         while let Some(oldest) = self.in_disk.oldest() {
-            self.give_back(oldest);
+            let request = *self.requests.at(oldest);
+            self.give_back(oldest, &request);
         }
         self.fair.abandon();
         self.shared.leave(self.shard);

@@ -47,6 +47,7 @@ impl IoQueue {
         class: ClassId,
         access: Access,
         len: u64,
+        nested: bool,
     ) -> Result<Ticket, EnqueueError> {
         let Access { op, .. } = access;
         let (node, cost) = (class.node(), self.pricer.model().access_cost(&access, len));
@@ -56,7 +57,7 @@ impl IoQueue {
         if !self.requests.has_room() {
             self.forget_given_up(now);
         }
-        let inserted = self.requests.insert(now, node, op, len, cost);
+        let inserted = self.requests.insert(now, node, op, len, cost, nested);
         let ticket = inserted.ok_or(EnqueueError::Full)?;
         self.pricer.note_place(ticket.slot(), access, len);
         Ok(ticket)
@@ -71,10 +72,10 @@ impl IoQueue {
         self.report.class_of(&request).forgotten(request.len);
     }
 
-    /// A request that the budget has let through, in the disk from now on.
+    /// A request that the budget has let through, in the disk from now on; returns what it is then.
     // on the way of each request; other callers are rare
     #[inline(always)]
-    pub(super) fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) {
+    pub(super) fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) -> Request {
         let request = self.requests.at_mut(index);
         debug_assert!(
             matches!(request.state, State::Queued | State::Parked),
@@ -89,8 +90,9 @@ impl IoQueue {
             let done_at = self.shared.peers.disk_clock.dispatch(now, request.cost, in_flight);
             request.due_at = done_at.plus_nanos(latency_nanos);
         }
-        let Request { cost, class, op, len, already_charged, .. } = *request;
-        self.in_disk.enter(&mut self.requests, index);
+        let request = *request;
+        let Request { cost, class, op, len, already_charged, .. } = request;
+        self.in_disk.enter(&mut self.requests, index, cost);
         self.pricer.enter_disk(now, index, op);
         self.report.entered_disk((!already_charged).then_some(cost));
         if !already_charged {
@@ -104,28 +106,28 @@ impl IoQueue {
         if op == Op::Discard {
             self.shared.discards.stop_waiting(self.shard);
         }
+        request
     }
 
     /// The window does not count a request any more. If it was a discard, the next may go: the shard
     /// that has waited for longest is woken.
     // on the way of each request; other callers are rare
     #[inline(always)]
-    pub(super) fn leave_window(&mut self, now: Time, index: u32) {
-        self.give_back(index);
-        if self.requests.at(index).op == Op::Discard {
+    pub(super) fn leave_window(&mut self, now: Time, index: u32, request: &Request) {
+        self.give_back(index, request);
+        if request.op == Op::Discard {
             self.wake_next_discard(now);
         }
     }
 
     /// Gives the room of a request back.
     #[inline(always)]
-    pub(super) fn give_back(&mut self, index: u32) {
-        let demand = demand(self.requests.at(index));
-        if self.requests.at(index).op == Op::Discard {
+    pub(super) fn give_back(&mut self, index: u32, request: &Request) {
+        if request.op == Op::Discard {
             self.shared.discards.leave();
         }
-        self.in_disk.leave(&mut self.requests, index);
-        self.shared.budget.leave(&demand);
+        self.in_disk.leave(&mut self.requests, index, request.cost);
+        self.shared.budget.leave(&demand(request));
     }
 
     /// Tells the group what a completed request says of the disk.
@@ -251,9 +253,9 @@ impl IoQueue {
     }
 
     fn give_up(&mut self, now: Time, index: u32, kept: DiskTime) {
-        self.leave_window(now, index);
-        self.in_disk.give_up(&mut self.requests, index);
         let request = *self.requests.at(index);
+        self.leave_window(now, index, &request);
+        self.in_disk.give_up(&mut self.requests, index);
         self.pricer.end_flush(index, request.op);
         // where the window binds nobody it was kept from nobody
         if kept > DiskTime::ZERO && !self.may_bypass_window(now) {

@@ -219,8 +219,11 @@ impl Knee {
     /// The most disk time that may be unfinished, in units, at this effective goal.
     #[inline]
     pub(crate) fn window(&self, goal: DiskTime) -> u64 {
-        let window = u128::from(goal.units()) * u128::from(get(&self.window)) / ONE_GOAL as u128;
-        u64::try_from(window).unwrap_or(u64::MAX)
+        let (window, one_goal) = (get(&self.window), ONE_GOAL.unsigned_abs());
+        match goal.units().checked_mul(window) {
+            Some(product) => product / one_goal,
+            None => (goal.units() / one_goal).saturating_mul(window),
+        }
     }
 
     /// Whether fresh requests find a larger window than others.
