@@ -205,7 +205,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__bench)
-            opts="-h --sched-groups --duration --warmup --shards --properties --latency-goal --ceiling --control --fixed --latency-target --policy --region-goal --no-region --order --concurrency --seed --compare --report --format --grow --grow-files --grow-size --grow-request --diff --fail-below --dir --backend --topology --io-queues --metrics --overwrite-device --share-device --help"
+            opts="-h --sched-groups --duration --warmup --shards --properties --latency-goal --control --fixed --latency-target --policy --region-goal --no-region --order --concurrency --seed --compare --report --format --grow --grow-files --grow-size --grow-request --diff --fail-below --dir --backend --topology --io-queues --metrics --overwrite-device --share-device --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -236,10 +236,6 @@ _forebay() {
                     return 0
                     ;;
                 --control)
-                    COMPREPLY=($(compgen -W "knee figures" -- "${cur}"))
-                    return 0
-                    ;;
-                --ceiling)
                     COMPREPLY=($(compgen -W "knee figures" -- "${cur}"))
                     return 0
                     ;;
@@ -1177,7 +1173,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__sim__subcmd__run)
-            opts="-h --sched-groups --duration --warmup --shards --properties --latency-goal --ceiling --control --fixed --latency-target --policy --region-goal --no-region --order --concurrency --seed --compare --report --format --disk --tick --page --help"
+            opts="-h --sched-groups --duration --warmup --shards --properties --latency-goal --control --fixed --latency-target --policy --region-goal --no-region --order --concurrency --seed --compare --report --format --disk --tick --page --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1208,10 +1204,6 @@ _forebay() {
                     return 0
                     ;;
                 --control)
-                    COMPREPLY=($(compgen -W "knee figures" -- "${cur}"))
-                    return 0
-                    ;;
-                --ceiling)
                     COMPREPLY=($(compgen -W "knee figures" -- "${cur}"))
                     return 0
                     ;;

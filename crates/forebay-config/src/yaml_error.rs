@@ -60,7 +60,11 @@ pub(crate) fn config_error<T: DeserializeOwned>(
         _ => None,
     };
     match kind {
-        Some(kind) => ConfigError::at(file, at, key, format!("{kind}; {message}")),
+        // a key that is known elsewhere may also be a mistake in the right file
+        Some(kind) if matches!(error, Error::SerdeUnknownField { .. }) => {
+            ConfigError::at(file, at, key, format!("{kind}; {message}"))
+        }
+        Some(kind) => ConfigError::at(file, at, key, kind),
         None => ConfigError::at(file, at, key, message),
     }
 }

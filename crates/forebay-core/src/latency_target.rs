@@ -55,9 +55,11 @@ crate::error_text::debug_as_display!(LatencyTargetError);
 impl fmt::Display for LatencyTargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Op => "a latency target is one of reads or of writes",
-            Self::Percentile => "the percentile of a latency target is from 50 to 99.9",
-            Self::Latency => "a latency target is longer than zero, and at most a minute",
+            Self::Op => "a latency target is for reads or for writes, not for other operations",
+            Self::Percentile => "expected a percentile from 50 to 99.9 for a latency target",
+            Self::Latency => {
+                "expected a latency above zero, and of at most a minute, for a latency target"
+            }
             Self::Syntax => {
                 "expected a percentile of reads and a time, such as p95=1ms or p99.9=2ms, of \
                  writes, such as writes:p95=5ms, or in the disk, such as disk:p95=1ms"

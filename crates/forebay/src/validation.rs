@@ -59,7 +59,9 @@ pub enum RequestError {
     #[error("a request for 0 bytes: give at least 1")]
     Empty,
     /// It is not made longer ahead of its writes.
-    #[error("only a file opened with FileOptions::growing is trimmed: truncate it to a length")]
+    #[error(
+        "only a file opened with FileOptions::growing can be trimmed; truncate this one instead"
+    )]
     NotGrowing,
     /// The class is of another scheduler than the file.
     #[error("the class `{class}` belongs to another scheduler than the file: use one of its own")]

@@ -14,20 +14,22 @@ const PACE_MAX: f64 = 1000.0;
 /// What decides how much work --policy pace+window sends to the disk.
 #[derive(Args)]
 pub(crate) struct ControlOptions {
-    /// What decides how much work --policy pace+window sends to the disk
-    #[arg(long, visible_alias = "ceiling", value_enum, default_value_t = ControlName::Knee)]
-    control: ControlName,
-    /// A constant window in disk time, and a constant pace as a factor on the figures' rate, or off;
-    /// for comparisons. An example is window=1.5ms,pace=off
+    /// What decides how much work --policy pace+window sends to the disk [default: knee]
+    #[arg(long, alias = "ceiling", value_enum)]
+    control: Option<ControlName>,
+    /// A constant window in disk time, and a constant pace as a factor on the rates of the
+    /// properties file, or off; for comparisons. An example is window=1.5ms,pace=off
     #[arg(long, value_name = "window=TIME,pace=FACTOR", conflicts_with = "control")]
     fixed: Option<Fixed>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ControlName {
-    /// Trials find the smallest window with which the disk does what it can of the present mix
+    /// Trials find the smallest window that gives the full throughput of the present mix of
+    /// requests
     Knee,
-    /// The disk's figures: no more than they say, and two effective goals of it unfinished
+    /// The rates of the properties file: never faster than they say, with at most two effective
+    /// goals of disk time in flight
     Figures,
 }
 
@@ -36,8 +38,17 @@ impl ControlOptions {
     pub(crate) fn control(&self) -> Control {
         match (self.fixed, self.control) {
             (Some(Fixed(constants)), _) => Control::Fixed(constants),
-            (None, ControlName::Figures) => Control::Figures,
-            (None, ControlName::Knee) => Control::Knee,
+            (None, Some(ControlName::Figures)) => Control::Figures,
+            (None, None | Some(ControlName::Knee)) => Control::Knee,
+        }
+    }
+
+    /// The option that was given, if any.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        match (self.fixed, self.control) {
+            (Some(_), _) => Some("--fixed"),
+            (None, Some(_)) => Some("--control"),
+            (None, None) => None,
         }
     }
 }

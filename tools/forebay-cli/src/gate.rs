@@ -8,7 +8,8 @@ use crate::failure::Failure;
 /// What a gate lets pass.
 #[derive(Args)]
 pub(crate) struct GateOptions {
-    /// Let losses below this part pass, such as 5%; any that is more than chance fails unless given
+    /// Ignore regressions smaller than this, such as 5% [default: any that is statistically
+    /// significant fails]
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "gate")]
     fail_below: Option<f64>,
 }

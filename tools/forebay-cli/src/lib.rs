@@ -38,10 +38,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// What tells scripts how it ended.
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 something went wrong on the way; 2 an option or a file given is not
-usable; 3 `explore` measured and saved a surface, but no region keeps a goal asked for; 130
-interrupted. Comparisons (`tune --diff`, `tune --history`, `bench --diff`): 1 something was lost, 2
-not comparable. `forebay check`, `rm`, `run` and `trace` have their own: see their help.";
+Exit codes: 0 done; 1 failed while running; 2 an option or a file is not usable; 3 `explore`
+measured and saved a surface, but no region keeps a requested goal; 130 interrupted. Comparisons
+(`tune --diff`, `tune --history`, `bench --diff`): 1 a regression was found, 2 not comparable.
+`forebay check`, `rm`, `run` and `trace` have exit codes of their own: see their help.";
 
 /// Measures disks, loads them, and shows what scheduling changes.
 #[derive(Parser)]

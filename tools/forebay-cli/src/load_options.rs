@@ -42,23 +42,23 @@ pub(crate) struct LoadOptions {
     /// How long to run before measuring
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span::parse)]
     pub(crate) warmup: Duration,
-    /// How many shards; unless given, as many as there are processors, or 2 in a simulation
+    /// Number of shards [default: one per processor; 2 on a simulated disk]
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=SHARDS_MAX as u64))]
     pub(crate) shards: Option<u32>,
-    /// What the disk can do: an io-properties file, or a forebay.yaml, which says more. Unless
-    /// given, a real disk is measured briefly, and a simulated one is known
+    /// What the disk can do: an io-properties file, or a forebay.yaml [default: a real disk is
+    /// probed for some seconds; a simulated one is known]
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// How long requests may wait inside the disk; unless given as long as the disk needs, or 0.75ms
-    /// where its figures decide
+    /// How long requests may wait inside the disk [default: as long as the disk needs; 0.75ms with
+    /// --control figures]
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     latency_goal: Option<Duration>,
     #[command(flatten)]
     control: ControlOptions,
-    /// What requests may take from enqueueing to completion while others wait: a percentile of
-    /// reads, such as p95=1ms or p99.9=2ms, or of writes, such as writes:p95=5ms; in the disk with
-    /// disk:p95=1ms; or off. While it is missed the disk gets less, as long as that helps. Unless
-    /// given, what --properties says
+    /// A latency target from enqueueing to completion, while others wait: a percentile of reads,
+    /// such as p95=1ms or p99.9=2ms, or of writes, such as writes:p95=5ms; in the disk alone with
+    /// disk:p95=1ms; or off. While it is missed, less is sent to the disk, as long as that improves
+    /// the latency [default: that of --properties]
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
     /// How the scheduler decides when a request may go to the disk
@@ -66,20 +66,20 @@ pub(crate) struct LoadOptions {
     policy: PolicyName,
     #[command(flatten)]
     region: RegionOptions,
-    /// In which order the scheduler serves classes; the one of --policy unless given
+    /// The order in which the scheduler serves classes [default: that of --policy]
     #[arg(long, value_enum)]
     order: Option<OrderName>,
     /// The most requests in the disk, for --policy concurrency and 2016
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole_number::within::<u32>(1..=u32::MAX.into()))]
     concurrency: u32,
-    /// From which offsets and random gaps follow
+    /// Seed of the random offsets and gaps
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
-    /// Run the same load without scheduler first and compare: what --format text does
+    /// Run the same load without a scheduler first, and compare [default with --format text]
     #[arg(long, value_enum, value_name = "WITH")]
     compare: Option<Baseline>,
-    /// Write a page with what was found, totals and charts over time too; the results have the
-    /// same series then (`series`)
+    /// Write a page with findings, totals and charts over time; results in JSON or YAML get the
+    /// same series (`series`)
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// How to print the results
@@ -95,15 +95,15 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
 /// What a run is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Baseline {
-    /// The same load without a scheduler
+    /// Compare with the same load without a scheduler
     None,
-    /// Nothing: there is one run
+    /// Compare with nothing: there is one run
     Off,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PolicyName {
-    /// At the rate of the disk, while little is unfinished in it
+    /// At the rate of the disk, within a window of disk time in flight
     #[value(name = "pace+window")]
     PaceWindow,
     /// Seastar 2023: at the rate of the disk, and slower while requests pile up in it
@@ -112,14 +112,14 @@ enum PolicyName {
     TwoLevelBucket,
     /// Seastar 2022, without the second level: at the rate of the disk
     TokenBucket,
-    /// Seastar 2018: while there is no more in the disk than it does within the goal
+    /// Seastar 2018: as much in flight as the disk serves within the latency goal
     LittlesLaw,
-    /// Seastar 2016: while there are fewer than --concurrency requests in the disk
+    /// Seastar 2016: at most --concurrency requests in flight
     Concurrency,
     /// Seastar 2016 with its fair queue: concurrency in the order exponential-decay
     #[value(name = "2016")]
     Seastar2016,
-    /// At once
+    /// No scheduling: each request goes at once
     None,
 }
 
@@ -247,8 +247,10 @@ impl LoadOptions {
     /// can hold it. Says so where the goal is not the one asked for.
     pub(crate) fn latency_target(&self, disk: &Disk) -> Result<Option<LatencyTarget>, Failure> {
         self.note_longer_goal(disk);
-        if self.policy != PolicyName::PaceWindow && matches!(self.control(), Control::Fixed(_)) {
-            return Err(Failure::Input(String::from("--fixed is for --policy pace+window")));
+        if self.policy != PolicyName::PaceWindow
+            && let Some(option) = self.control.given()
+        {
+            return Err(Failure::Input(format!("{option} is for --policy pace+window")));
         }
         let heeds =
             self.policy == PolicyName::PaceWindow && !matches!(self.control(), Control::Fixed(_));

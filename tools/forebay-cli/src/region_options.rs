@@ -10,12 +10,11 @@ use forebay_explore::Goal;
 #[derive(Args)]
 pub(crate) struct RegionOptions {
     /// Of several regions in a forebay.yaml, take the one nearest to this latency of reads, such as
-    /// p95=1ms; unless given, nearest to the latency target of reads, or to what the window
-    /// promises
+    /// p95=1ms [default: nearest to the latency target of reads, or else to the effective goal]
     #[arg(long, value_name = "GOAL")]
     region_goal: Option<Goal>,
-    /// Let mixes of reads and writes through as if they cost what their parts cost alone, whatever
-    /// region of loads a forebay.yaml holds
+    /// Ignore the regions of a forebay.yaml: a mix of reads and writes costs the sum of what its
+    /// reads and its writes cost alone
     #[arg(long, conflicts_with = "region_goal")]
     no_region: bool,
 }

@@ -78,12 +78,14 @@ impl<'a> BlkparseLine<'a> {
     fn after_device(device: DeviceNumber, mut words: SplitAsciiWhitespace<'a>) -> Self {
         let is_number = |word: &str| word.parse::<u64>().is_ok();
         if !words.next().is_some_and(is_number) {
-            return Self::Broken("after the device stand a processor and a number");
+            return Self::Broken("expected a processor and a sequence number after the device");
         }
         let time = match words.next() {
             Some(word) if is_number(word) => words.next().and_then(seconds),
             Some(word) if seconds(word).is_some() => seconds(word),
-            _ => return Self::Broken("after the device stand a processor and a number"),
+            _ => {
+                return Self::Broken("expected a processor and a sequence number after the device");
+            }
         };
         match time {
             Some(time) => Self::with_pid(time, device, words),

@@ -61,7 +61,7 @@ impl SimTarget {
         let mut done = Vec::new();
         while let Some(finished) = self.disk.poll_completion(self.now) {
             if finished.status == Status::Failed {
-                let what = "the disk fails a request: it has bad places; replace it";
+                let what = "the disk failed a request (I/O error): check the disk";
                 return Err(Error::Incomplete(what.into()));
             }
             done.push(finished.id);

@@ -235,7 +235,7 @@ fn steady(what: &str, steadiness: &Steadiness, fit: &Fit, add: &mut AddVerdict<'
         add(
             steadiness.burst_excess > EXCESS_MAX,
             format!(
-                "At first small {what} were {:.0} % high, compared with {minutes:.1} minutes later.",
+                "The first small {what} ran {:.0} % faster than {minutes:.1} minutes later.",
                 steadiness.burst_excess * 100.0
             ),
         );

@@ -100,7 +100,10 @@ impl fmt::Display for ClassError {
                 write!(f, "no room: at most {CLASSES_MAX} classes and {CLASS_GROUPS_MAX} groups")
             }
             Self::Unknown => write!(f, "the class was removed earlier"),
-            Self::TooDeep => write!(f, "groups of classes nest {CLASS_GROUP_DEPTH_MAX} deep"),
+            Self::TooDeep => write!(
+                f,
+                "the group would be too deep: groups of classes nest at most {CLASS_GROUP_DEPTH_MAX} deep"
+            ),
             Self::InUse => write!(
                 f,
                 "the class still has work queued, or the group has classes: wait for the work, or \

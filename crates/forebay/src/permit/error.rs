@@ -14,7 +14,7 @@ use crate::sys::fork::Forked;
 #[non_exhaustive]
 pub enum AdmitError {
     /// A length that the operation cannot have.
-    #[error("a {op:?} of 0 bytes: give at least 1 byte; only a flush has none")]
+    #[error("{op:?} of 0 bytes: give at least 1 byte; only a flush has no length")]
     Length {
         /// The operation.
         op: Op,
@@ -84,7 +84,7 @@ pub enum AdmitError {
         shards_max: usize,
     },
     /// The disk of what the permit is for cannot be looked up.
-    #[error("cannot look up the disk of what a permit is asked for: {0}")]
+    #[error("cannot find the disk of the file that the permit is for: {0}")]
     Lookup(#[source] io::Error),
     /// What the permit is for is on a disk of another scheduler.
     #[error(

@@ -29,7 +29,7 @@ pub(super) fn load(path: &Path) -> Result<Properties, ConfigError> {
     let text = forebay_config::read(&other)?;
     let companion = format::parse(Source::new(&other_name, &text))?;
     if companion.io_properties.is_some() {
-        let message = "the file names another one itself; name an io-properties file";
+        let message = "that file has an `io_properties` key too; name an io-properties file";
         return Err(source.error(named.at, message));
     }
     agree(source, &parsed, &companion.properties, &other_name)?;

@@ -114,8 +114,10 @@ pub enum SchedulerError {
         /// How many there would be.
         count: usize,
     },
-    /// Files that no entry covers are to belong to a disk that there is not.
-    #[error("files on unlisted disks are to belong to the disk `{name}`: there is none; name one")]
+    /// There is no disk of the name that files without an entry shall belong to.
+    #[error(
+        "there is no disk `{name}` for files on unlisted disks: name one of the configured disks"
+    )]
     UnlistedDisk {
         /// Its name.
         name: String,
@@ -133,7 +135,7 @@ pub enum SchedulerError {
         count: usize,
     },
     /// No room for requests.
-    #[error("queues that hold 0 requests; give at least 1")]
+    #[error("requests_max is 0; give at least 1 request per queue")]
     Requests,
     /// A number of I/O threads out of range.
     #[error("{count} I/O threads per I/O group; give 1 to {shards_max}, the number of its shards")]

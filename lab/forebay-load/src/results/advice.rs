@@ -37,7 +37,7 @@ pub(super) fn answer(comparison: &Comparison, verdict: &Verdict) -> String {
 pub(super) fn trade(verdict: &Verdict, scheduled: &RunResult) -> &'static str {
     match verdict.kind {
         VerdictKind::NoContention => {
-            "This disk needs no scheduling under this load: it is as fast without.\n"
+            "This disk needs no scheduler under this load: it is no slower without one.\n"
         }
         VerdictKind::TooShort => "",
         VerdictKind::Overload => {

@@ -129,7 +129,7 @@ fn notes(run_name: &str, run: &RunResult) -> String {
         if class.unfinished > class.requests / 100 {
             let unfinished = class.unfinished;
             notes += &format!(
-                "{run_name}{name}: {unfinished} requests were due and not done at the end\n"
+                "{run_name}{name}: {unfinished} requests were due and unfinished at the end\n"
             );
         }
     }

@@ -279,7 +279,7 @@ impl ClassPair<'_> {
         let [without, with] = [self.0.0, self.0.1].map(|class| class.unfinished);
         format!(
             "{} asked for more than it got: {without} requests without the scheduler and {with} \
-             with it were due and not done at the end, so its latencies grow with the length of \
+             with it were due and unfinished at the end, so its latencies grow with the length of \
              the run.",
             self.name()
         )

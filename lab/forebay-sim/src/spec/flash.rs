@@ -48,12 +48,14 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
         (None, None) => (0, Duration::ZERO),
         (Some(every), Some(pause)) => (checks.size(&every, 512, 1 << 50)?, checks.latency(&pause)?),
         (Some(Located { at, .. }), None) => {
-            return Err(checks.source.error(at, "how long is the pause? Add `collect_pause`"));
+            return Err(checks
+                .source
+                .error(at, "`collect_every` needs `collect_pause`, the length of the pause"));
         }
         (None, Some(Located { at, .. })) => {
             return Err(checks
                 .source
-                .error(at, "after how much is the pause? Add `collect_every`"));
+                .error(at, "`collect_pause` needs `collect_every`, the bytes between two pauses"));
         }
     };
     let discard_bandwidth = raw.discard_bandwidth;
@@ -90,7 +92,9 @@ fn discard_batches(checks: Checks<'_>, raw: &RawFlash) -> Result<Option<Batches>
         let bytes = raw.discard_batch_bytes.map(|given| given.at);
         let turns = raw.discard_turns.map(|given| given.at);
         return bytes.or(turns).map_or(Ok(None), |at| {
-            Err(checks.source.error(at, "how many discards are a batch? Add `discard_batch`"))
+            Err(checks
+                .source
+                .error(at, "`discard_batch` is missing: the number of discards in a batch"))
         });
     };
     let count = |given: &Located<u64>, things| checks.source.number(given, 1..=BATCH_MAX, things);

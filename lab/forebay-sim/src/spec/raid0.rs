@@ -31,7 +31,7 @@ pub(super) fn parse(
         return Err(checks.source.error(raw.members.at, message));
     }
     if depth >= DEPTH_MAX {
-        let message = format!("members of members of members: more than {DEPTH_MAX} deep");
+        let message = format!("members may be nested at most {DEPTH_MAX} deep");
         return Err(checks.source.error(raw.members.at, message));
     }
     let member = |name: &Located<String>| {

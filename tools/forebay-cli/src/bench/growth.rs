@@ -24,12 +24,12 @@ const MIB: u64 = 1 << 20;
 /// How files grow.
 #[derive(Args)]
 pub(super) struct GrowthOptions {
-    /// Compare ways for files to grow, alone and many at once, instead of running jobs; all unless
-    /// some are named, such as append,fallocate
+    /// Compare ways for files to grow, one file at a time and many at once, instead of running jobs
+    /// [default: all ways; or name some, such as append,fallocate]
     #[arg(long, value_name = "WAYS", value_enum, value_delimiter = ',', num_args = 0..=1)]
     #[arg(default_missing_value = "append,truncate,fallocate,double", require_equals = true)]
     grow: Vec<StrategyName>,
-    /// How many files grow at once in one directory, where they are many
+    /// Number of files that grow at once in one directory
     #[arg(long, value_name = "N", default_value_t = 16, requires = "grow")]
     #[arg(value_parser = whole_number::within::<u32>(2..=FILES_MAX.into()))]
     grow_files: u32,
@@ -45,9 +45,9 @@ pub(super) struct GrowthOptions {
 enum StrategyName {
     /// Each write makes the file longer
     Append,
-    /// Files have their length before, and no blocks
+    /// Files are set to their final length first (ftruncate), without blocks
     Truncate,
-    /// Files have their length and blocks before
+    /// Files get their length and their blocks first (fallocate)
     Fallocate,
     /// A write beyond the end doubles the length first
     Double,

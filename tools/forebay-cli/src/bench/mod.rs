@@ -63,8 +63,8 @@ pub(crate) struct Options {
     jobs: Option<PathBuf>,
     #[command(flatten)]
     growth: GrowthOptions,
-    /// Compare two results, of this command or of `sim run --format json`, or with one file this
-    /// run with it. Exit code: 0 nothing was lost, 1 something was, 2 they are not comparable
+    /// Compare two results of this command or of `sim run --format json`; with one file, compare it
+    /// with this run. Exit code: 0 no regression, 1 a regression, 2 not comparable
     #[arg(long, num_args = 1..=2, value_names = ["OLD.json", "NEW.json"], conflicts_with = "grow",
           group = "gate")]
     diff: Vec<PathBuf>,
@@ -80,8 +80,8 @@ pub(crate) struct Options {
     /// How the threads of the load share the scheduler
     #[arg(long, value_enum, default_value_t = Topology::PerThread)]
     topology: Topology,
-    /// How many threads do the I/O with --topology coordinators; 1 unless given. A disk gets no
-    /// more than have 4 requests of 4 KiB each in its window
+    /// Number of threads that do the I/O with --topology coordinators [default: 1]. The scheduler
+    /// uses fewer where a disk's window holds fewer than four reads of 4 KiB per thread
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=SHARDS_MAX as u64))]
     io_queues: Option<u32>,
     /// Serve what the scheduler counts as OpenMetrics text over HTTP while the load runs, such as
@@ -99,14 +99,14 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum BackendName {
-    /// Through io_uring, or linux-aio, or by threads, whichever is to be had first
+    /// The first that is available of io_uring, linux-aio and threads
     Auto,
-    /// Through io_uring, or not at all
+    /// io_uring, or an error
     #[value(name = "io_uring")]
     IoUring,
-    /// Through linux-aio, or not at all
+    /// linux-aio, or an error
     LinuxAio,
-    /// By threads that make blocking calls
+    /// Threads that make blocking calls
     Threads,
 }
 

@@ -26,20 +26,20 @@ const RATES: u32 = 21;
 /// Bytes of data below a directory, unless stated.
 const DATA_BYTES: u64 = 2 << 30;
 
-/// Find out which mixes of reads and writes a disk carries within a latency.
+/// Find out which mixes of reads and writes a disk serves within a latency.
 ///
-/// Measures the disk below DIR, or a simulated disk, or takes a surface measured earlier: read
-/// latencies under loads of reads and writes. For each goal a region of loads is fitted that keep
-/// it, and judged by loads that were left out of the fit: how much of what it allows breaks the
-/// goal (over), and how much of what keeps the goal is forbidden (waste), beside the straight line
-/// between the disk's figures.
+/// Measures read latencies under loads of reads and writes: of the disk below DIR, of a simulated
+/// disk, or taken from a surface that was measured earlier. For each goal, a region of loads is
+/// fitted that keep the goal. Loads that were left out of the fit judge it: `over` is the part of
+/// what it allows that breaks the goal, and `waste` the part of what keeps the goal that it
+/// forbids. Both are compared with the straight line between the disk's rates.
 ///
-/// Below DIR files are made in free space, have no names, and are gone at the end, however it ends.
-/// Each load lasts --seconds; without --full those alone are measured where a goal begins to
-/// break, a sixth at most.
+/// Files below DIR are made in free space and have no names, so they are gone at the end, also
+/// after a kill. Each load lasts --seconds. Without --full only the loads near the border of the
+/// goals are measured, at most a sixth.
 ///
-/// Where no load keeps a goal, the region for the least goal that one keeps is shown instead. All
-/// is saved, and then the exit code is 3.
+/// Where no load keeps a goal, the region of the smallest goal that a load keeps is shown instead.
+/// Everything is saved, and the exit code is 3.
 #[derive(Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true)
     .args(["place", "from", "disk", "what_if"]))]
@@ -56,28 +56,28 @@ pub(crate) struct Options {
     /// Measure all combinations of 21 rates of reads and 21 rates of writes
     #[arg(long, conflicts_with = "from")]
     full: bool,
-    /// The same, with so many rates, 4 to 32
+    /// Measure all combinations of N rates of reads and N rates of writes, 4 to 32
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(4..=32),
           conflicts_with_all = ["from", "full"])]
     grid: Option<u32>,
     #[command(flatten)]
     load: LoadOptions,
-    /// Write what was measured, as CSV for --from, instead of what is there. Where DIR is measured,
-    /// explore.csv unless given, and one that is there already is then kept as explore.csv.old
+    /// Write the surface as CSV, which --from reads [default: explore.csv where DIR is measured; a
+    /// file that is there is kept as explore.csv.old]
     #[arg(long, value_name = "FILE.csv")]
     save: Option<PathBuf>,
     /// Go on with the interrupted measurement of DIR whose loads are kept beside --save
     #[arg(long, conflicts_with_all = ["from", "disk"])]
     resume: bool,
-    /// A percentile of reads, and how long it may be, such as p95=1ms; more than once for several.
-    /// Unless given, p95 of 0.5, 1 and 2 ms where the disk meets them
+    /// A goal: a percentile of reads and its longest latency, such as p95=1ms; may be given several
+    /// times [default: p95 of 0.5, 1 and 2 ms, where the disk meets them]
     #[arg(long, value_name = "GOAL")]
     goal: Vec<Goal>,
-    /// Write the regions into this forebay.yaml, which `tune` made, instead of those that it has
+    /// Replace the regions of this forebay.yaml, which `tune` has made
     #[arg(long, short, value_name = "forebay.yaml")]
     output: Option<PathBuf>,
-    /// Write the regions also where the surface ends at less than half or more than twice the
-    /// figures of that file
+    /// Replace them even where the surface ends at less than half or more than twice the rates of
+    /// that file
     #[arg(long, requires = "output")]
     another_disk: bool,
     #[command(flatten)]
@@ -95,8 +95,8 @@ pub(crate) struct Options {
 /// How the disk is loaded.
 #[derive(Args)]
 struct LoadOptions {
-    /// How long each load is measured, after a warm-up of a fourth of that, or a third on a simulated
-    /// disk. Unless given, 2s, and on a simulated disk until 10,000 reads were seen
+    /// How long each load is measured, after a warm-up of a quarter of that, or a third on a
+    /// simulated disk [default: 2s; on a simulated disk until 10,000 reads are seen]
     #[arg(long, conflicts_with = "from", value_name = "TIME", value_parser = span::parse_positive)]
     seconds: Option<Duration>,
     /// Bytes of a read
@@ -105,23 +105,23 @@ struct LoadOptions {
     /// Bytes of a write
     #[arg(long, conflicts_with = "from", value_name = "SIZE", default_value = "128kB")]
     write_size: ByteSize,
-    /// Bytes of data. Of 2GB below DIR, unless given, half are read and half are written. On a
-    /// simulated disk, all of it unless given, both go to the same data
+    /// Bytes of data [default: 2GB below DIR, half to read and half to write; a whole simulated
+    /// disk, for both]
     #[arg(long, conflicts_with = "from", value_name = "SIZE")]
     data_size: Option<ByteSize>,
-    /// Give back what was written, by holes in files and discards on devices, at the rate of the
+    /// Discard what was written, by holes in files or discards on devices, at the rate of the
     /// writes
     #[arg(long, conflicts_with = "from")]
     trim: bool,
-    /// On a simulated disk: discard what was written so much later, such as 10s
+    /// On a simulated disk: discard what was written after this time, such as 10s
     #[arg(long, requires = "trim", conflicts_with_all = ["from", "place"], value_name = "TIME",
           value_parser = span::parse)]
     trim_after: Option<Duration>,
     /// DIR is a block device, and the data on it may be destroyed
     #[arg(long, alias = "device", conflicts_with_all = ["from", "disk"])]
     overwrite_device: bool,
-    /// What the disk can do, where the rates end: an io-properties file, or a forebay.yaml. Unless
-    /// given, the disk is measured briefly
+    /// What the disk can do, which sets the highest rates: an io-properties file, or a forebay.yaml
+    /// [default: the disk is probed for some seconds]
     #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "FILE")]
     properties: Option<PathBuf>,
 }

@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// that uses the scheduler are served by the program.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The directories that data is in
+    /// Directories that hold data
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
     /// What the disks can do: an io-properties file, or a forebay.yaml, which says more

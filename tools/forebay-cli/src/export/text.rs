@@ -36,7 +36,7 @@ const FIGURES: &[Figure] = &[
     ("base_latency_seconds", "Latency of one small read at a time", |disk| {
         disk.measured.base_latency.map(|latency| latency.as_secs_f64())
     }),
-    ("figures_not_sustained", "How many of the four rates may be those of a burst", |disk| {
+    ("figures_not_sustained", "Number of the four rates that may hold in a burst only", |disk| {
         Some(disk.not_sustained().count() as f64)
     }),
 ];

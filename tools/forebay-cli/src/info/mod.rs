@@ -30,11 +30,11 @@ use disk::DescribedDisk;
 use queues::Threads;
 use report::Report;
 
-/// Show what the scheduler makes of a disk's figures.
+/// Show the settings that the scheduler derives from a disk's rates.
 ///
 /// For each disk: how much may wait in it, the longest wait of an urgent request, how many I/O
-/// queues to have, and what requests cost, beside what they cost under Seastar's model. Nothing is
-/// measured. Without a file and a preset, it says what is assumed of an unknown disk.
+/// queues to have, and what requests cost, compared with Seastar's model. Nothing is measured.
+/// Without a file and a preset, it shows what is assumed of an unknown disk.
 #[derive(Args)]
 pub(crate) struct Options {
     /// What the disks can do: an io-properties file, or a forebay.yaml, which says more
@@ -46,19 +46,19 @@ pub(crate) struct Options {
     /// Where the disk of --disk is mounted, for --format properties and io.cost
     #[arg(long, value_name = "DIR", requires = "disk", default_value = "/var/lib/store")]
     mountpoint: PathBuf,
-    /// How many shards run; as many as there are processors unless given
+    /// Number of shards [default: one per processor]
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=SHARDS_MAX as u64))]
     shards: Option<u32>,
-    /// How many NUMA nodes they run on; those of the machine unless given
+    /// Number of NUMA nodes [default: those of this machine]
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=1024))]
     numa_nodes: Option<u32>,
-    /// How long requests may wait inside a disk; as long as it needs unless given
+    /// How long requests may wait inside a disk [default: as long as it needs]
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     latency_goal: Option<Duration>,
     #[command(flatten)]
     region: RegionOptions,
-    /// What requests may take in the disk while others wait: p95=1ms of reads, writes:p95=5ms, or
-    /// off; what --properties says unless given
+    /// A latency target in the disk while others wait: p95=1ms of reads, writes:p95=5ms, or off
+    /// [default: that of --properties]
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
     /// How to print it
@@ -69,14 +69,14 @@ pub(crate) struct Options {
 /// How it is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text for people
     Text,
     /// JSON
     Json,
     /// An io-properties file of the disks, or a forebay.yaml where one of them seeks
     Properties,
-    /// What io.cost of the kernel (cgroup v2) is told of the disks: the lines, a file for the hardware
-    /// database of systemd, and units
+    /// Settings for the kernel's io.cost (cgroup v2): its lines, a file for the hardware database
+    /// of systemd, and units
     #[value(name = "io.cost")]
     IoCost,
 }

@@ -31,7 +31,7 @@ use results::Results;
 /// Repeat the published experiments on simulated disks, beside their figures.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Options {
-    /// Which ones, such as 2016-shares or its number S0-12; all of them unless given
+    /// Experiments to run, such as 2016-shares or its number S0-12 [default: all]
     names: Vec<String>,
     /// Where to write the charts and index.html
     #[arg(long, value_name = "DIR", default_value = "forebay-reproduce")]
@@ -40,13 +40,14 @@ pub(crate) struct Options {
     /// as JSON
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Run each as long as it was published, instead of shortened
+    /// Run each for as long as the published one, instead of shortened
     #[arg(long)]
     full: bool,
-    /// What all chance in loads and disks follows from
+    /// Seed of loads and disks
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Repeat so many at a time; the processors that there are if left out. What comes out is the same
+    /// Number of experiments that run at the same time [default: one per processor]. The results do
+    /// not depend on it
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
     /// How to print what came out: as JSON, the published figures beside ours

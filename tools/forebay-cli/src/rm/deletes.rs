@@ -194,7 +194,9 @@ impl<'a> Deletes<'a> {
     /// A path is not deleted.
     pub(super) fn failed(&mut self, path: &Path, why: &str) {
         self.counts.failed += 1;
-        self.say(&format!("error: cannot delete `{}`: {why}", path.display()));
+        // the trash itself is what --finish names
+        let what = if *path == self.trash { "free the trash in" } else { "delete" };
+        self.say(&format!("error: cannot {what} `{}`: {why}", path.display()));
     }
 
     /// Waits until all that was handed over is freed, or the user wants the end.

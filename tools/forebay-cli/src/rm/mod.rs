@@ -35,19 +35,19 @@ const FAILED_MAX: u8 = 125;
 
 /// Delete files at a pace, so that the discards (TRIMs) that follow delay no reads.
 ///
-/// Where a file system is mounted with `discard`, `rm` of large files makes thousands of discards,
-/// which go to the disk at once when the file system flushes its log. This moves files into a
-/// directory `.forebay-trash` beside what is deleted and frees them from their ends, a step at a
-/// time, so that discards are spread. Elsewhere pacing buys nothing: it says so and unlinks at once.
+/// Where a file system is mounted with `discard`, deleting large files at once causes thousands of
+/// discards, which go to the disk together when the file system flushes its log. This command moves
+/// files into a directory `.forebay-trash` next to them and frees them from their ends, a step at a
+/// time, so that discards are spread. On other mounts it unlinks at once, and says so.
 ///
-/// Links are deleted and never followed. `/`, `.`, `..`, places where something is mounted,
-/// directories without -r, and other file systems in them are refused. Nothing is ever asked.
+/// Links are deleted and never followed. These are refused: `/`, `.`, `..`, mountpoints,
+/// directories without -r, and other file systems in them. It asks no questions.
 ///
-/// Ctrl-C stops it: what is removed and not freed yet stays in the trash, also after a kill, until
+/// Ctrl-C stops it. What is removed and not freed yet stays in the trash, also after a kill, until
 /// --finish or another `forebay rm` there frees it.
 ///
-/// The exit code is how many paths were not deleted, at most 125; 130 after Ctrl-C. With an option
-/// that is not usable it is 2, and nothing is deleted.
+/// The exit code is the number of paths that were not deleted, at most 125; 130 after Ctrl-C; 2 for
+/// an unusable option, and then nothing is deleted.
 #[derive(Args)]
 pub(crate) struct Options {
     /// What to delete
@@ -56,13 +56,13 @@ pub(crate) struct Options {
     /// Delete directories with all that is in them
     #[arg(long, short, visible_short_alias = 'R')]
     recursive: bool,
-    /// Take what is not there for deleted
+    /// Ignore paths that do not exist
     #[arg(long, short)]
     force: bool,
-    /// Say of each path what was done with it
+    /// Print what is done with each path
     #[arg(long, short)]
     verbose: bool,
-    /// Delete nothing, and say what would be done, and how long it would take
+    /// Delete nothing: print what would be done, and how long it would take
     #[arg(long, short = 'n')]
     dry_run: bool,
     /// Go into file systems that are mounted in the directories

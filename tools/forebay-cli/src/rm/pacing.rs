@@ -24,15 +24,16 @@ const STEP: Duration = Duration::from_millis(50);
 /// How fast.
 #[derive(Args)]
 pub(super) struct PacingOptions {
-    /// Free at most so many bytes per second, such as 500MB. Unless this, --commands or --disk-share
-    /// is given, 256 MB and 512 discards per second, and more where the file system is nearly full
+    /// Free at most this many bytes per second, such as 500MB [default, without --commands and
+    /// --disk-share: 256 MB and 512 discards per second, and more where the file system is nearly
+    /// full]
     #[arg(long, value_name = "SIZE")]
     rate: Option<ByteSize>,
-    /// Send at most so many discards per second: one frees an extent, or a part of it
+    /// Send at most this many discards per second: each frees an extent, or a part of one
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     commands: Option<u64>,
-    /// Free at most what keeps the disk busy for this part of the time, such as 20%: counted for the
-    /// bytes and for the number of discards, each by what --properties says that they take
+    /// Limit discards to this share of the disk's time, such as 20%. Bytes and commands are
+    /// counted, each at the cost in --properties
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "properties")]
     disk_share: Option<f64>,
     /// What the disk can do: a file that `forebay tune` has written

@@ -27,15 +27,15 @@ const NAME_LEN_MAX: usize = 64;
 const WEIGHT_USUAL: u32 = 101;
 const WEIGHT_URGENT: u32 = 1000;
 
-/// Run a command in a class of I/O, whose weight the kernel obeys.
+/// Run a command in a cgroup with an I/O weight, which io.cost or BFQ obeys.
 ///
-/// For programs that cannot be changed. The command gets a cgroup of its own below the class before it
-/// begins; its standard streams, terminal and arguments are as without this. Weights are obeyed on disks
-/// where io.cost or BFQ is on, and what is missing is said first. At the end: what it has read and
-/// written, and for how long it waited.
+/// For programs that cannot be changed. The command gets a cgroup of its own before it begins; its
+/// standard streams, terminal and arguments stay as they are. Weights are obeyed on disks where
+/// io.cost or BFQ is on; what is missing is printed first. At the end it prints what the command
+/// has read and written, and for how long it waited.
 ///
-/// The exit code is that of the command, or 128 and the signal that has ended it; 127 there is no such
-/// command, 126 it cannot be executed, 125 it was not run because of --require.
+/// The exit code is that of the command, or 128 plus the number of the signal that ended it; 127
+/// there is no such command, 126 it cannot be executed, 125 it was not run because of --require.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The class: up to 64 letters, digits, and characters of `_.-`
@@ -48,10 +48,10 @@ pub(crate) struct Options {
     /// effort 4 below 1000, else best effort 0
     #[arg(long)]
     ionice: bool,
-    /// Do not run it where something does not obey: exit code 125
+    /// Do not run the command where a disk does not obey the weight: exit code 125
     #[arg(long)]
     require: bool,
-    /// A disk that has to obey, such as sda; all of them unless given
+    /// A disk that has to obey, such as sda [default: all disks]
     #[arg(long, value_name = "DISK")]
     disk: Vec<String>,
     /// List the classes, their weights and processes, and what they have read and written

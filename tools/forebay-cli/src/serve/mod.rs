@@ -34,19 +34,18 @@ pub(crate) enum Command {
 
 /// Serve a simulated disk as the file MOUNTPOINT/disk, on which any program can do I/O.
 ///
-/// Requests take as long as the simulated disk says, fail and hang as it says, and the data is
-/// kept until the end. Ctrl-C or SIGTERM unmounts it and prints what it did; SIGUSR1 prints that in
-/// between. Requests that hang then fail. With --loop the disk is a block device too, for programs
-/// that want one.
+/// Requests take as long as the simulated disk says, and fail and hang as it says. The data is kept
+/// until the end. SIGUSR1 prints counters. Ctrl-C or SIGTERM unmounts the disk and prints them;
+/// requests that hang at that time fail. With --loop the disk is a block device too.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The disk: a preset, a disk file, or a measured latency surface (.csv, .json)
     #[arg(long, value_name = "NAME|FILE")]
     disk: String,
-    /// Size of a sector in bytes, 512 or 4096; the disk's own if not given
+    /// Size of a sector in bytes, 512 or 4096 [default: that of the disk]
     #[arg(long, value_name = "BYTES")]
     sector: Option<u32>,
-    /// Size of the disk, at most the simulated disk's own, which is used if not given
+    /// Size of the disk, at most that of the simulated disk, which is the default
     #[arg(long, value_name = "SIZE")]
     capacity: Option<ByteSize>,
     /// Keep the data in this file, which is created or emptied, instead of in memory
@@ -55,7 +54,7 @@ pub(crate) struct Options {
     /// The most data to keep in memory; writes beyond it fail with ENOSPC
     #[arg(long, value_name = "SIZE", default_value = "1GB", conflicts_with = "backing")]
     memory: ByteSize,
-    /// What is random about the disk depends on this number alone
+    /// Seed of the disk
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     seed: u64,
     /// Give the disk a write cache of this size without a battery: writes that no flush has covered
@@ -63,13 +62,13 @@ pub(crate) struct Options {
     /// everything fails with EIO. --seed says what is lost
     #[arg(long, value_name = "SIZE")]
     volatile_cache: Option<ByteSize>,
-    /// Cut the power when so many writes have arrived
+    /// Cut the power after this many writes
     #[arg(long, value_name = "N", requires = "volatile_cache")]
     cut_after_writes: Option<u64>,
     /// Make a block device of it as well, which needs root and the program losetup
     #[arg(long)]
     r#loop: bool,
-    /// Write down what the disk can do, as --properties of `forebay bench` takes it
+    /// Write the disk's rates to a properties file, for `forebay bench --properties`
     #[arg(long, value_name = "FILE")]
     io_properties: Option<PathBuf>,
     /// Do not ask for real-time priority; a busy machine then disturbs the timing

@@ -40,7 +40,7 @@ pub(crate) struct Options {
     /// The disk: a preset, a disk file, or a measured latency surface (.csv, .json)
     #[arg(long, value_name = "NAME|FILE")]
     disk: String,
-    /// Let shards look for work every so often only, instead of on every event
+    /// Let shards poll at this interval only, instead of on every event
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     tick: Option<Duration>,
     /// Write a page with charts of the scheduled run too: latency target, measured percentile, speed

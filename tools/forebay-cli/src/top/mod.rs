@@ -40,8 +40,8 @@ requests back: pace (the disk's rate is used up), window (as much is in the disk
 empty: its figures may be too low).
 Lines with ! say what is wrong and what to do.";
 
-/// Show what a process does whose metrics are served, such as by `bench --metrics`: its disks, its
-/// classes, and what is wrong.
+/// Show the disks and classes of a running process, and what is wrong, from the metrics that it
+/// serves (as `bench --metrics` does).
 #[derive(Args)]
 #[command(after_help = COLUMNS)]
 pub(crate) struct Options {
@@ -51,7 +51,7 @@ pub(crate) struct Options {
     /// Print one interval as text, and end
     #[arg(long)]
     once: bool,
-    /// Over how long to count; a live view is drawn so often
+    /// The interval that is counted; a live view is drawn as often
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
     /// In which form to print one interval

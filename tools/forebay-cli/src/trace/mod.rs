@@ -14,8 +14,7 @@ use clap::Subcommand;
 
 use crate::console::note;
 
-/// Show what the kernel sends to disks, from its block tracepoints. Needs root, but for traces that
-/// were recorded.
+/// Show what the kernel sends to disks, from its block tracepoints. Needs root, except with --from.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Requests(requests::Options),

@@ -20,22 +20,22 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What is traced, and for how long.
 #[derive(Args)]
 pub(super) struct WatchOptions {
-    /// A block device; of one made of others, the disks below it are traced too. Unless this or
-    /// --dir is given, all disks are traced
+    /// A block device; the disks below a partition, dm or md device are traced too [default,
+    /// without --dir: all disks]
     #[arg(long, value_name = "DEV", conflicts_with = "dir")]
     pub(super) device: Option<PathBuf>,
     /// A directory: the disks below its file system are traced
     #[arg(long, value_name = "DIR")]
     pub(super) dir: Option<PathBuf>,
-    /// For how long, without a command
+    /// How long to trace, without a command
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span::parse_positive)]
     #[arg(conflicts_with = "command")]
     duration: Duration,
-    /// For how long to go on after the command has ended
+    /// How long to go on after the command has ended
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span::parse)]
     #[arg(requires = "command")]
     after: Duration,
-    /// A command, and what it takes: traces while it runs
+    /// A command and its arguments: traces while it runs
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -34,31 +34,31 @@ const SETTLE_MAX: Duration = Duration::from_secs(2);
 
 /// Tell the disk which space of a file system is free, as fstrim does, but at a pace.
 ///
-/// fstrim sends discards as fast as the disk takes them, and reads wait behind them. This asks the
-/// file system for one range after the other, each no longer than the disk discards within the
-/// latency goal, and pauses in between. For machines without online discard; needs root. Ctrl-C ends
-/// it after the present range, and it says how far it has come.
+/// fstrim sends discards as fast as the disk takes them, and reads wait behind them. This command
+/// trims one range after the other, with pauses in between. A range is so short that the disk
+/// discards it within the latency goal. It is for mounts without online discard, and needs root.
+/// Ctrl-C ends it after the present range; it prints how far it got.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Where the file system is mounted: ext4, xfs or f2fs
     #[arg(value_name = "MOUNTPOINT")]
     mountpoint: PathBuf,
-    /// Discard at most so many bytes per second, such as 500MB
+    /// Discard at most this many bytes per second, such as 500MB
     #[arg(long, value_name = "SIZE")]
     rate: Option<ByteSize>,
-    /// Keep the disk busy with discards for at most this part of the time; 10% if not given
+    /// Limit discards to this share of the disk's time [default: 10%]
     #[arg(long, value_name = "PERCENT", value_parser = permille)]
     disk_share: Option<u64>,
     /// How long a step may keep the disk busy, by what --properties says that discards take
     #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
     latency_goal: Duration,
-    /// Leave free extents alone that are shorter
+    /// Skip free extents that are shorter than this
     #[arg(long, value_name = "SIZE")]
     min_len: Option<ByteSize>,
     /// What the disk can do: a file that `forebay tune` has written
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// Discard nothing, and say what would be done, and how long it would take
+    /// Discard nothing: print what would be done, and how long it would take
     #[arg(long, short = 'n')]
     dry_run: bool,
 }

@@ -45,7 +45,7 @@ impl Place {
             .ok_or_else(|| Failure::Input(format!("/proc does not say what holds `{shown}`")))?;
         if mount.point != dir {
             return Err(Failure::Input(format!(
-                "`{shown}` is not a mountpoint; `{}` is",
+                "`{shown}` is not a mountpoint; its file system is mounted at `{}`",
                 mount.point.display()
             )));
         }

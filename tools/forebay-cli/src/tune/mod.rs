@@ -39,10 +39,10 @@ const WRITE_LIMIT_MIN: u64 = 32 << 20;
 
 /// Measure disks, and write the files that describe them to the scheduler.
 ///
-/// Writes io-properties.yaml, which Seastar reads too, forebay.yaml with what only forebay knows,
-/// a report as tune.html, and tune.json with all that was measured. Files for the measurement are
-/// made in free space, have no names, and are gone at the end, however it ends. On a disk that seeks
-/// three quarters of the free space are reserved meanwhile.
+/// Writes io-properties.yaml, which Seastar reads too; forebay.yaml with what only forebay knows; a
+/// report as tune.html; and tune.json with all measurements. Files for the measurement are made in
+/// free space and have no names, so they are gone at the end, also after a kill. On a rotating
+/// disk, three quarters of the free space are reserved meanwhile.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Directories on the disks to measure; of several on one disk it is measured once
@@ -54,7 +54,7 @@ pub(crate) struct Options {
     /// The most to write to each disk, instead of what the budget allows
     #[arg(long, value_name = "SIZE", value_parser = write_limit)]
     write_limit: Option<ByteSize>,
-    /// Where to write the files; it is made unless it is there
+    /// Directory for the files; it is made if it is missing
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     /// What to print
@@ -66,16 +66,16 @@ pub(crate) struct Options {
     /// Write the files from what an earlier run measured; nothing is measured
     #[arg(long, value_name = "RUN.json", conflicts_with_all = ["dirs", "simulate", "resume"])]
     fit_from: Option<PathBuf>,
-    /// Compare two runs, or with one file what is measured now with it. Exit code: 0 nothing was
-    /// lost, 1 something was, 2 the runs are not comparable
+    /// Compare two runs; with one file, measure now and compare with it. Exit code: 0 no
+    /// regression, 1 a regression, 2 not comparable
     #[arg(long, num_args = 1..=2, value_names = ["OLD.json", "NEW.json"],
           conflicts_with_all = ["resume", "fit_from"], group = "gate")]
     diff: Vec<PathBuf>,
     /// Compare runs of different disks too, as of two machines
     #[arg(long)]
     other_disk: bool,
-    /// Keep each run in a directory, the last 200, compare this one with those before, and draw the
-    /// figures over time there. Exit code as with --diff
+    /// Keep the last 200 runs in a directory, compare this one with those before, and draw the
+    /// rates over time there. Exit code as with --diff
     #[arg(long, value_name = "DIR", conflicts_with = "diff", group = "gate")]
     history: Option<PathBuf>,
     #[command(flatten)]
@@ -83,10 +83,10 @@ pub(crate) struct Options {
     /// Measure a simulated disk, a preset or a disk file, under virtual time
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "dirs")]
     simulate: Option<String>,
-    /// From which what is random of a simulated disk follows
+    /// Seed of the simulated disk
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = load_options::seed)]
     seed: u64,
-    /// A block device may be named, and the data on it is destroyed
+    /// DIR may be a block device, and the data on it is destroyed
     #[arg(long)]
     destroy_device_data: bool,
 }
@@ -308,7 +308,7 @@ impl Options {
         let earlier = self.resume.is_some() || self.fit_from.is_some();
         if self.dirs.is_empty() && self.simulate.is_none() && !earlier {
             return Err(Failure::Input(String::from(
-                "no directory is named; name one on each disk to measure",
+                "no directory is named; name one on each disk to measure, or give --diff two files",
             )));
         }
         Ok(())

@@ -197,7 +197,7 @@ fn what_was_left_in_a_trash_is_finished() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let left = [".forebay-trash", ".forebay-trash/of-somebody-else"];
     assert_eq!(names(dir.path()), left.map(|path| dir.path().join(path).display().to_string()));
-    rm(&dir, &["--finish", "none"]).complains(1, &["`none`"]);
+    rm(&dir, &["--finish", "none"]).complains(1, &["cannot free the trash in `none`"]);
 }
 
 #[test]

@@ -324,7 +324,7 @@ fn a_latency_target_that_is_none_or_below_the_base_latency_or_for_nobody_is_refu
     for (arguments, words) in [
         (&["--latency-target", "p95=1"][..], &["p95=1ms", "writes:p95=5ms", "`off`"][..]),
         (&["--latency-target", "p100=1ms"], &["from 50 to 99.9"]),
-        (&["--latency-target", "p95=0ms"], &["longer than zero"]),
+        (&["--latency-target", "p95=0ms"], &["a latency above zero"]),
         (&["--latency-target", "p95=100us"], &["base latency", "forebay explore DIR"]),
         (&["--latency-target", "p95=1ms", "--policy", "token-bucket"], &["pace+window"]),
     ] {

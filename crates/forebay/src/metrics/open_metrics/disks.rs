@@ -118,7 +118,7 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
         "Requests measured against the latency target: those of its kind that met a loaded disk",
         |disk| disk.load.counters.measured,
     ),
-    ("target_over", "Of these, those that took longer in the disk", |disk| {
+    ("target_over", "Of these, requests that took longer than the target", |disk| {
         disk.load.counters.over_target
     }),
 ];

@@ -191,7 +191,8 @@ fn scaled(
             .then(|| CostAt { cost: Duration::from_nanos(nanos as u64), ..*at })
     };
     points.iter().map(scale).collect::<Option<_>>().ok_or_else(|| {
-        let message = format!("times the rate_factor {factor}, no disk has these costs");
+        let message =
+            format!("divided by the rate_factor {factor}, a cost is below 1 ns or too high");
         source.error(cost.at, message)
     })
 }

@@ -57,7 +57,7 @@ fn a_companion_is_in_the_same_folder() {
         let said = names(name);
         assert!(said.starts_with("forebay.yaml:1:16: io_properties: expected the name"), "{said}");
     }
-    assert!(names("forebay.yaml").contains("the file names another one itself"));
+    assert!(names("forebay.yaml").contains("that file has an `io_properties` key too"));
     fs::create_dir(dir.path().join("directory")).unwrap();
     assert!(names("directory").contains("this is not a file"));
 }

@@ -184,12 +184,12 @@ fn latency_targets() {
     }
     complains(
         &with("latency_target: p100=1ms"),
-        "io.yaml:7:21: disks[0].latency_target: found `p100=1ms`; the percentile of a latency \
-         target is from 50 to 99.9; `off` is for none",
+        "io.yaml:7:21: disks[0].latency_target: found `p100=1ms`; expected a percentile from \
+         50 to 99.9 for a latency target; `off` is for none",
     );
     complains(
         &with("latency_target: p95=0ms"),
-        "io.yaml:7:21: disks[0].latency_target: found `p95=0ms`; a latency target is longer than \
-         zero, and at most a minute; `off` is for none",
+        "io.yaml:7:21: disks[0].latency_target: found `p95=0ms`; expected a latency above zero, \
+         and of at most a minute, for a latency target; `off` is for none",
     );
 }

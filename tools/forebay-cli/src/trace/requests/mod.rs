@@ -41,12 +41,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["device", "dir", "duration", "after", "command"])]
     from: Option<PathBuf>,
-    /// Bytes of an array's chunk, at whose borders requests are split. Unless given, what the kernel
-    /// says, or else what the splits have in common
+    /// Size of a chunk of the array, at whose borders requests are split [default: what the kernel
+    /// says, or what the splits have in common]
     #[arg(long, value_name = "SIZE", value_parser = chunk)]
     chunk: Option<u64>,
-    /// On how many disks an array has its chunks in turn (RAID0): names disks that have more than 1.5
-    /// times their part of what is in flight. Unless given, what the kernel says
+    /// Number of disks of a RAID0: names disks that have more than 1.5 times their part of what is
+    /// in flight [default: what the kernel says]
     #[arg(long, value_name = "COUNT", requires = "chunk", value_parser = clap::value_parser!(u32).range(2..=1024))]
     members: Option<u32>,
     /// Bytes of a block of the disk: what begins or ends inside of one is misaligned
