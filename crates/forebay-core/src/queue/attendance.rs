@@ -16,6 +16,10 @@ const TAKEN_BACK_PART: u64 = 3;
 /// A shard that was late lately counts as late again after a tick divided by this, even where its turn
 /// shows nothing.
 const SLOW_TURN_PART: u64 = 2;
+/// A disk may take its cost times this for a request before the thread that waits for it counts as
+/// away. It is more than the windows of the service horizon for requests above a goal alone, which
+/// are not split. At a smaller number a slow disk is taken for an absence.
+const SLOW_TIMES: u64 = 4;
 /// A late turn is counted where the thread was away for this long, in nanoseconds.
 const COUNTED_NANOS_MIN: u64 = 2_000_000;
 /// Absences are bridged while each thread has been away at least once in this time, in nanoseconds.
@@ -63,6 +67,8 @@ pub(super) struct Attendance {
     /// may have done so just now.
     taken_back: DiskTime,
     taken_back_last: DiskTime,
+    /// Disk time of the largest request that came back since the last turn.
+    taken_back_max: DiskTime,
     /// Whether the last turn left anything in the disk.
     left_in_disk: bool,
     /// Requests of the group that had gone past the window for nested ones when the last turn ended.
@@ -106,7 +112,9 @@ impl Attendance {
         let nanos = facts.now.nanos_since(since);
         let meant_at = stop.resume_at.unwrap_or(Time::MAX);
         let is_late = facts.now.nanos_since(meant_at) > facts.patience_nanos;
-        if !is_late || nanos <= facts.service_horizon_nanos {
+        // the disk itself may take longer for one large request than for a window
+        let disk_nanos = self.taken_back_max.as_nanos_ceil().saturating_mul(SLOW_TIMES);
+        if !is_late || nanos <= disk_nanos.max(facts.service_horizon_nanos) {
             return false;
         }
         let lately = self.away.filter(|(_, at)| facts.now.nanos_since(*at) <= BRIDGED_NANOS);
@@ -207,6 +215,7 @@ impl Attendance {
     pub(super) fn take_back(&mut self, cost: DiskTime) {
         self.taken_back = self.taken_back.plus(cost);
         self.taken_back_last = cost;
+        self.taken_back_max = self.taken_back_max.max(cost);
     }
 
     /// Whether a request has come back since the last turn.

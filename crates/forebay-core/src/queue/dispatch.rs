@@ -385,7 +385,7 @@ impl IoQueue {
     }
 
     /// A late shard gains nothing by waiting: those behind have all the time until its next turn.
-    /// A late shard keeps at most two goals of what it is owed. So one that is owed a goal does not
+    /// A late shard keeps at most 3.5 goals of what it is owed. So one that is owed a goal does not
     /// wait for another late shard, however far behind that is. If it did, late shards with turns
     /// one after another would each let the next one go first.
     fn goes_ahead(&self, class: u16, lead: &Lead) -> bool {

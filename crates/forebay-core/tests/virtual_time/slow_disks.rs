@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use forebay_core::{IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Time};
+use forebay_core::{
+    Control, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Time,
+};
 
 use crate::world::{Client, MILLI, SECOND, World, by_figures, model};
 
@@ -168,5 +170,22 @@ fn a_class_that_had_the_disk_when_it_stood_still_does_not_pay_beside_one_that_wa
         }
         let share = queue.class(class).unwrap().operations[0] - before;
         assert!((20..=45).contains(&share), "{silent_ms} ms: {share} of some 67");
+    }
+}
+
+/// A prompt thread waits for an answer for as long as the disk takes. Nothing is bridged for it.
+#[test]
+fn a_thread_whose_only_request_takes_long_is_not_away() {
+    for (control, slowness) in [(Control::Figures, 200), (Control::Knee, 100)] {
+        let config = by_figures(model(3_000, 131_072_000), Policy::pace_window());
+        let mut world = World::with_config(GroupConfig { control, ..config }, 1);
+        world.disk.slowness = slowness;
+        let class = world.group.add_class(None, 100).unwrap();
+        let read = Client { shard: 0, class, op: Op::Read, len: 4096, pause: 0 };
+        world.clients(64, read);
+        let class = world.group.add_class(None, 100).unwrap();
+        world.clients(8, Client { class, op: Op::Write, len: 2 << 20, ..read });
+        world.run_until(5 * SECOND);
+        assert_eq!(world.shards[0].queue.counters().bridged, 0, "{control:?}");
     }
 }
