@@ -13,6 +13,7 @@ package forebay
 import "C"
 
 import (
+	"fmt"
 	"io"
 	"runtime"
 	"unsafe"
@@ -69,7 +70,7 @@ func (w *Writer) Write(data []byte) (int, error) { return w.write(data, C.FOREBA
 // WriteAt writes at an offset.
 func (w *Writer) WriteAt(data []byte, offset int64) (int, error) {
 	if offset < 0 {
-		return 0, ErrInvalid
+		return 0, &Error{ErrInvalid, 0, fmt.Sprintf("the offset %d is below 0", offset)}
 	}
 	return w.write(data, offset)
 }

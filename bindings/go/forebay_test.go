@@ -88,6 +88,8 @@ func TestFilesAreReadWrittenAndDeleted(t *testing.T) {
 	}{[10]byte([]byte("0123456789")), new(int)}
 	must(writer.Write(record.text[:]))
 	must(writer.WriteAt([]byte("abc"), 2))
+	_, err := writer.WriteAt([]byte("x"), -1)
+	is(t, err, ErrInvalid)
 	if dirty := must(writer.Dirty()); dirty == 0 {
 		t.Error("nothing is dirty")
 	}

@@ -131,6 +131,8 @@ class _Asks(_Handle):
 
         `op` is "read", "write", "discard" or "flush". Other threads run meanwhile. A signal
         handler that raises, as Ctrl-C does, ends it."""
+        if timeout is not None and timeout < 0:
+            raise ValueError(f"the timeout {timeout} is below 0")
         asked = (self._handle, _operation(op), length)
         return Permit(_events.wait(asked, timeout))
 
@@ -232,6 +234,8 @@ class Writer(_Handle):
         """Writes all of it at `offset`, or behind what was written last."""
         view = memoryview(data).cast("B")
         copied = data if isinstance(data, bytes) else view.tobytes()
+        if offset is not None and offset < 0:
+            raise ValueError(f"the offset {offset} is below 0")
         where = _library.NEXT if offset is None else offset
         check(library.forebay_write(self._handle, copied, view.nbytes, where))
 

@@ -48,6 +48,8 @@ class Threads(unittest.TestCase):
         threading.Thread(target=ran.set).start()
         with self.assertRaises(TimeoutError):
             queries.admit("read", 1 << 20, timeout=0.001)
+        with self.assertRaises(ValueError):
+            queries.admit("read", 4096, timeout=-2)
         self.assertTrue(ran.wait(10))
         for permit in held:
             permit.complete(1 << 20)
@@ -170,6 +172,10 @@ class Files(unittest.TestCase):
                 with queries.writer(file) as writer:
                     writer.write(data[:1000])
                     writer.write(bytearray(data[1000:]))
+                    # neither is the end
+                    for offset in (-1, -4096):
+                        with self.assertRaises(ValueError):
+                            writer.write(b"x", offset)
                     writer.sync()
                     self.assertEqual(writer.dirty, 0)
                 queries.sync(file)

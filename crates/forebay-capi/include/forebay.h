@@ -36,16 +36,16 @@
 // A flush, whose length may be 0.
 #define FOREBAY_FLUSH 3
 
-// A time without end.
+// A time without end. No other is below 0.
 #define FOREBAY_FOREVER -1
 
-// No offset is known.
+// No offset is known. No other is below 0.
 #define FOREBAY_NOWHERE -1
 
 // With all attributes (`fsync`), not only those that are needed to read it back (`fdatasync`).
 #define FOREBAY_SYNC_ALL 1
 
-// Behind what was written last; with `O_APPEND` at the end of the file.
+// Behind what was written last; with `O_APPEND` at the end of the file. No other offset is below 0.
 #define FOREBAY_NEXT -1
 
 // It is done.

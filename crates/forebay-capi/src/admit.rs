@@ -10,7 +10,7 @@ use crate::call::call_done;
 use crate::class::forebay_class;
 use crate::code::FOREBAY_E_TIMED_OUT;
 use crate::failure::Failure;
-use crate::memory::{Out, descriptor};
+use crate::memory::{Out, descriptor, number};
 use crate::object::{insert_permit, take_permit, with_class, with_permit};
 
 /// The permission to do one I/O now. Hold it for exactly as long as the I/O takes; any thread may
@@ -26,9 +26,9 @@ pub const FOREBAY_DISCARD: c_int = 2;
 /// A flush, whose length may be 0.
 pub const FOREBAY_FLUSH: c_int = 3;
 
-/// A time without end.
+/// A time without end. No other is below 0.
 pub const FOREBAY_FOREVER: i64 = -1;
-/// No offset is known.
+/// No offset is known. No other is below 0.
 pub const FOREBAY_NOWHERE: i64 = -1;
 
 pub(crate) fn op(op: c_int) -> Result<Op, Failure> {
@@ -44,8 +44,8 @@ pub(crate) fn op(op: c_int) -> Result<Op, Failure> {
 }
 
 /// A time to wait: `None` for ever.
-fn patience(nanos: i64) -> Option<Duration> {
-    u64::try_from(nanos).ok().map(Duration::from_nanos)
+fn patience(nanos: i64) -> Result<Option<Duration>, Failure> {
+    Ok(number(nanos, "timeout_ns", "FOREBAY_FOREVER")?.map(Duration::from_nanos))
 }
 
 fn at_once<P>(permit: Option<P>) -> Result<P, Failure> {
@@ -55,7 +55,7 @@ fn at_once<P>(permit: Option<P>) -> Result<P, Failure> {
 }
 
 fn admit(class: &Class, op: Op, len: u64, timeout_ns: i64) -> Result<Permit, Failure> {
-    let permit = match patience(timeout_ns) {
+    let permit = match patience(timeout_ns)? {
         None => class.admit(op, len)?,
         Some(Duration::ZERO) => at_once(class.try_admit(op, len)?)?,
         Some(timeout) => class.admit_timeout(op, len, timeout)?,
@@ -142,14 +142,14 @@ fn admit_for(
     len: u64,
 ) -> Result<AdmitFor, Failure> {
     let (op, fd) = (self::op(op)?, descriptor(fd)?);
-    Ok(match u64::try_from(offset) {
-        Ok(offset) => class.admit_for(&fd, op.at(offset), len),
-        Err(_) => class.admit_for(&fd, op, len),
+    Ok(match number(offset, "offset", "FOREBAY_NOWHERE")? {
+        Some(offset) => class.admit_for(&fd, op.at(offset), len),
+        None => class.admit_for(&fd, op, len),
     })
 }
 
 fn wait_for(admit: AdmitFor, timeout_ns: i64) -> Result<Permit, Failure> {
-    let permit = match patience(timeout_ns) {
+    let permit = match patience(timeout_ns)? {
         None => admit.wait()?,
         Some(Duration::ZERO) => at_once(admit.try_now()?)?,
         Some(timeout) => admit.wait_timeout(timeout)?,

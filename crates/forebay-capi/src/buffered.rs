@@ -10,7 +10,7 @@ use forebay::BufferedWriter;
 use crate::call::call_done;
 use crate::class::forebay_class;
 use crate::failure::Failure;
-use crate::memory::{Out, bytes, bytes_mut, descriptor};
+use crate::memory::{Out, bytes, bytes_mut, descriptor, number};
 use crate::object::{Kind, Shared, get, insert, with_class};
 
 /// Writes to a file through the page cache, and has what is dirty written back in the turn of a class.
@@ -18,7 +18,7 @@ pub type forebay_writer = u64;
 
 /// With all attributes (`fsync`), not only those that are needed to read it back (`fdatasync`).
 pub const FOREBAY_SYNC_ALL: u32 = 1;
-/// Behind what was written last; with `O_APPEND` at the end of the file.
+/// Behind what was written last; with `O_APPEND` at the end of the file. No other offset is below 0.
 pub const FOREBAY_NEXT: i64 = -1;
 
 /// The caller's descriptor, which stays open.
@@ -88,9 +88,9 @@ pub unsafe extern "C" fn forebay_write(
         let writer = get::<Writer>(writer)?;
         // SAFETY: the caller's.
         let data = unsafe { bytes(data, len, "data")? };
-        match u64::try_from(offset) {
-            Ok(offset) => writer.shared(|writer| writer.write_all_at(data, offset))?,
-            Err(_) => writer.0.write().unwrap_or_else(PoisonError::into_inner).write_all(data)?,
+        match number(offset, "offset", "FOREBAY_NEXT")? {
+            Some(offset) => writer.shared(|writer| writer.write_all_at(data, offset))?,
+            None => writer.0.write().unwrap_or_else(PoisonError::into_inner).write_all(data)?,
         }
         Ok(())
     })

@@ -86,6 +86,16 @@ pub(crate) unsafe fn path<'a>(
     Ok(Path::new(OsStr::from_bytes(bytes)))
 }
 
+/// A number of the caller's, or `None` for -1, which the header calls `none`.
+pub(crate) fn number(number: i64, name: &str, none: &str) -> Result<Option<u64>, Failure> {
+    if number == -1 {
+        return Ok(None);
+    }
+    let wrong =
+        |_| Failure::invalid(format!("`{name}` is {number}: below 0 there is {none} alone"));
+    u64::try_from(number).map(Some).map_err(wrong)
+}
+
 /// A descriptor of the caller's, which stays open during the call.
 pub(crate) fn descriptor<'a>(fd: i32) -> Result<BorrowedFd<'a>, Failure> {
     if fd < 0 {

@@ -185,6 +185,8 @@ static void permits(void) {
     IS(FOREBAY_E_INVALID, forebay_admit(class, FOREBAY_READ, 0, 0, &permit));
     IS(FOREBAY_E_INVALID, forebay_admit(class, FOREBAY_READ, UINT64_MAX, 0, &permit));
     IS(FOREBAY_E_INVALID, forebay_admit(class, FOREBAY_READ, 4096, 0, NULL));
+    IS(FOREBAY_E_INVALID, forebay_admit(class, FOREBAY_READ, 4096, FOREBAY_FOREVER - 1, &permit));
+    CHECK(says("`timeout_ns` is -2: below 0 there is FOREBAY_FOREVER alone"));
     OK(forebay_admit(class, FOREBAY_FLUSH, 0, FOREBAY_FOREVER, &permit));
     CHECK(errno == 77);
     OK(forebay_complete(permit, 0));
@@ -196,6 +198,7 @@ static void permits(void) {
     IS(FOREBAY_E_TIMED_OUT, code);
     CHECK(count > 0 && count < 64);
     IS(FOREBAY_E_TIMED_OUT, forebay_admit(class, FOREBAY_READ, 1 << 20, 1000, &permit));
+    IS(FOREBAY_E_INVALID, forebay_admit_more(held[0], class, FOREBAY_READ, 4096, -2, &more));
     OK(forebay_admit_more(held[0], class, FOREBAY_READ, 4096, FOREBAY_FOREVER, &more));
     OK(forebay_complete(more, 4096));
     while (count-- > 0) {
@@ -211,6 +214,12 @@ static void permits(void) {
     OK(forebay_admit_file(class, fd, FOREBAY_READ, 0, 4096, 1000000000, &permit));
     OK(forebay_free(permit));
     uint64_t part = 0;
+    /* what underflowed is no place */
+    IS(FOREBAY_E_INVALID, forebay_admit_file(class, fd, FOREBAY_READ, -4096, 4096, 0, &permit));
+    CHECK(says("`offset` is -4096: below 0 there is FOREBAY_NOWHERE alone"));
+    IS(FOREBAY_E_INVALID, forebay_admit_file(class, fd, FOREBAY_READ, 0, 4096, INT64_MIN, &permit));
+    IS(FOREBAY_E_INVALID, forebay_admit_part(class, fd, FOREBAY_READ, INT64_MIN, 1, 0, &permit, &part));
+    IS(FOREBAY_E_INVALID, forebay_admit_part(class, fd, FOREBAY_READ, 0, 1, -2, &permit, &part));
     OK(forebay_admit_part(class, fd, FOREBAY_READ, 0, 1, FOREBAY_FOREVER, &permit, &part));
     CHECK(part == 1);
     OK(forebay_free(permit));
@@ -324,6 +333,12 @@ static void page_cache(void) {
     CHECK(dirty == 0);
     IS(FOREBAY_E_INVALID, forebay_writer_sync(writer, 2));
     IS(FOREBAY_E_INVALID, forebay_write(writer, NULL, 1, 0));
+    /* what underflowed appends nothing */
+    IS(FOREBAY_E_INVALID, forebay_write(writer, data, 1, -4096));
+    CHECK(says("`offset` is -4096: below 0 there is FOREBAY_NEXT alone"));
+    IS(FOREBAY_E_INVALID, forebay_write(writer, data, 1, INT64_MIN));
+    IS(FOREBAY_E_SYSTEM, forebay_read(class, fd, back, 1, -4096, &done));
+    CHECK(forebay_last_errno() == EINVAL && lseek(fd, 0, SEEK_END) == sizeof data);
     OK(forebay_write(writer, NULL, 0, 0));
     OK(forebay_read(scheduler, fd, back, sizeof back, 0, &done));
     CHECK(done == sizeof back && memcmp(data, back, sizeof back) == 0);
