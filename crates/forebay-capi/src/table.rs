@@ -7,7 +7,13 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+#[cfg(not(test))]
+use std::sync::{Mutex, MutexGuard};
+use std::sync::{OnceLock, PoisonError};
+
+// Unit tests run every interleaving of a few threads.
+#[cfg(test)]
+use loom::sync::{Mutex, MutexGuard};
 
 use crate::code::{FOREBAY_E_BUSY, FOREBAY_E_HANDLE};
 use crate::failure::Failure;
@@ -19,8 +25,8 @@ const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
 /// How far the first generations of neighbours are apart: an odd number without a pattern.
 const GENERATION_STEP: u32 = 0x9e37_79b1;
 /// Places that are made at a time. They are used in turn, so that a generation lasts longer.
-const CHUNK: usize = 1024;
-const CHUNKS_MAX: usize = (1 << INDEX_BITS) / CHUNK;
+const CHUNK: usize = if cfg!(test) { 2 } else { 1024 };
+const CHUNKS_MAX: usize = if cfg!(test) { 16 } else { (1 << INDEX_BITS) / CHUNK };
 
 /// What is kept in a table.
 pub(crate) trait Kept {
@@ -87,7 +93,7 @@ impl<T: Kept> Table<T> {
             process: process & 0xff,
             first_generation: random & GENERATION_MASK,
             chunks: [const { OnceLock::new() }; CHUNKS_MAX],
-            free: Mutex::default(),
+            free: Mutex::new(Free::default()),
         }
     }
 
@@ -192,6 +198,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use loom::{model, thread};
+
     use super::*;
 
     impl Kept for u8 {
@@ -208,41 +218,100 @@ mod tests {
         table.get(handle, |value| Ok(*value)).ok()
     }
 
+    /// Whether `handle` stood for something, and does not any more.
+    fn removes(table: &Table<u8>, handle: u64) -> bool {
+        table.remove(handle, |_| Ok(())).is_ok()
+    }
+
     #[test]
     fn a_handle_stands_for_its_value_until_it_is_removed() {
-        let table = Table::new(0);
-        let handles: Vec<_> = (0..5000).map(|n| table.insert(n as u8 % 15 + 1).unwrap()).collect();
-        for (n, handle) in handles.iter().enumerate() {
-            assert_eq!(value(&table, *handle), Some(n as u8 % 15 + 1));
-        }
-        for handle in &handles {
-            assert!(table.remove(*handle, |_| Ok(())).is_ok());
-            assert!(table.remove(*handle, |_| Ok(())).is_err());
-        }
-        // places are used again, handles are not
-        let again: Vec<_> = (0..5000).map(|_| table.insert(1).unwrap()).collect();
-        assert!(handles.iter().all(|handle| value(&table, *handle).is_none()));
-        assert!(again.iter().all(|handle| value(&table, *handle) == Some(1)));
+        model(|| {
+            let table = Table::new(0);
+            let handles: Vec<_> = (1..=15).map(|n| table.insert(n).unwrap()).collect();
+            for (n, handle) in handles.iter().enumerate() {
+                assert_eq!(value(&table, *handle), Some(n as u8 + 1));
+            }
+            for handle in &handles {
+                assert!(removes(&table, *handle));
+                assert!(!removes(&table, *handle));
+            }
+            // places are used again, handles are not
+            let again: Vec<_> = handles.iter().map(|_| table.insert(1).unwrap()).collect();
+            assert!(handles.iter().all(|handle| value(&table, *handle).is_none()));
+            assert!(again.iter().all(|handle| value(&table, *handle) == Some(1)));
+        });
     }
 
     #[test]
     fn no_other_number_stands_for_a_value() {
-        let table = Table::new(3);
-        let handle = table.insert(7).unwrap();
-        for bit in 0..64 {
-            assert_eq!(value(&table, handle ^ (1 << bit)), None, "bit {bit}");
-        }
-        for other in [0, u64::MAX, 1, 1 << 60] {
-            assert_eq!(value(&table, other), None, "{other:#x}");
-        }
-        assert_eq!(value(&Table::new(4), handle), None);
+        model(|| {
+            let table = Table::new(3);
+            let handle = table.insert(7).unwrap();
+            for bit in 0..64 {
+                assert_eq!(value(&table, handle ^ (1 << bit)), None, "bit {bit}");
+            }
+            for other in [0, u64::MAX, 1, 1 << 60] {
+                assert_eq!(value(&table, other), None, "{other:#x}");
+            }
+            assert_eq!(value(&Table::new(4), handle), None);
+        });
     }
 
     #[test]
     fn what_is_not_wanted_stays() {
-        let table = Table::new(0);
-        let handle = table.insert(7).unwrap();
-        assert!(table.remove(handle, |_| Err(Failure::invalid("no"))).is_err());
-        assert_eq!(value(&table, handle), Some(7));
+        model(|| {
+            let table = Table::new(0);
+            let handle = table.insert(7).unwrap();
+            assert!(table.remove(handle, |_| Err(Failure::invalid("no"))).is_err());
+            assert_eq!(value(&table, handle), Some(7));
+        });
+    }
+
+    #[test]
+    fn of_threads_that_remove_a_handle_one_does() {
+        model(|| {
+            let table = Arc::new(Table::new(0));
+            let handle = table.insert(7).unwrap();
+            let remover = {
+                let table = Arc::clone(&table);
+                thread::spawn(move || removes(&table, handle))
+            };
+            let own = removes(&table, handle);
+            assert!(own ^ remover.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_place_that_is_used_again_is_not_seen_by_its_old_handle() {
+        model(|| {
+            let table = Arc::new(Table::new(0));
+            let handle = table.insert(7).unwrap();
+            let user = {
+                let table = Arc::clone(&table);
+                thread::spawn(move || (value(&table, handle), removes(&table, handle)))
+            };
+            let was_here = removes(&table, handle);
+            let others = [9, 7].map(|other| table.insert(other).unwrap());
+            let (seen, removed) = user.join().unwrap();
+            assert!(matches!(seen, None | Some(7)));
+            assert!(was_here ^ removed);
+            assert_eq!(others.map(|other| value(&table, other)), [Some(9), Some(7)]);
+        });
+    }
+
+    #[test]
+    fn handles_that_threads_make_at_the_same_time_differ() {
+        model(|| {
+            let table = Arc::new(Table::new(0));
+            // one place is left of the first chunk
+            table.insert(1).unwrap();
+            let maker = {
+                let table = Arc::clone(&table);
+                thread::spawn(move || table.insert(2).unwrap())
+            };
+            let own = table.insert(3).unwrap();
+            let other = maker.join().unwrap();
+            assert_eq!((value(&table, other), value(&table, own)), (Some(2), Some(3)));
+        });
     }
 }
