@@ -8,7 +8,7 @@ use libsqlite3_sys::{sqlite3_filename_database, sqlite3_uri_parameter, sqlite3_v
 
 use crate::classes::Classes;
 use crate::connection::{Connection, Databases, lock};
-use crate::say::Past;
+use crate::unscheduled::Past;
 
 /// What the methods of a VFS share.
 pub(crate) struct Context {

@@ -22,11 +22,11 @@ mod context;
 #[cfg(feature = "extension")]
 mod extension;
 mod file;
-mod say;
 mod scheduled;
 mod system_calls;
+mod unscheduled;
 mod vfs;
 
 pub use self::classes::{CLASSES, Classes};
-pub use self::say::Counters;
+pub use self::unscheduled::Counters;
 pub use self::vfs::{Options, RegisterError, Vfs, register, register_with};

@@ -154,7 +154,10 @@ pub(crate) unsafe fn replace(unix: *mut sqlite3_vfs, name: *const c_char) {
             before.store(now, Relaxed);
             let ours = std::mem::transmute::<usize, sqlite3_syscall_ptr>(ours);
             if set(unix, call.as_ptr(), ours) != SQLITE_OK {
-                crate::say::say(0, &format!("{} cannot be scheduled", call.to_string_lossy()));
+                crate::unscheduled::warn(
+                    0,
+                    &format!("{} cannot be scheduled", call.to_string_lossy()),
+                );
             }
         }
     }

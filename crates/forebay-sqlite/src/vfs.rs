@@ -17,9 +17,9 @@ use crate::classes::Classes;
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::file::{File, OWN_LEN, methods, wrapped};
-use crate::say::{Counters, say};
 use crate::scheduled::ScheduledFile;
 use crate::system_calls;
+use crate::unscheduled::{Counters, warn};
 
 /// What is registered, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,7 +181,7 @@ unsafe extern "C" fn open(
         let connection = match connection_for(context, name, flags) {
             Ok(connection) => connection,
             Err(error) => {
-                say(
+                warn(
                     SQLITE_CANTOPEN,
                     &format!("{}: {error}", CStr::from_ptr(name).to_string_lossy()),
                 );

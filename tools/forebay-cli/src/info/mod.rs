@@ -10,7 +10,7 @@ mod queues;
 mod report;
 #[cfg(test)]
 mod tests;
-mod unreached;
+mod unmet_rates;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

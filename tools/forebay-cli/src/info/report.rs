@@ -11,7 +11,7 @@ use super::budget::{Budget, GoalReason, Mixes};
 use super::costs::{CostFigures, CostRow, rows};
 use super::disk::{DescribedDisk, DiskFigures};
 use super::queues::{Queues, Threads, recommended};
-use super::unreached::{bytes_per_second, explained, size};
+use super::unmet_rates::{bytes_per_second, explained, size};
 
 /// Version of the JSON.
 const VERSION: u32 = 1;

@@ -1,10 +1,10 @@
 //! One self-contained page of one run, or of two side by side: what was found, totals, and charts
 //! over time.
 
+mod busiest;
 mod charts;
 mod contention;
 mod figures;
-mod foremost;
 mod options;
 mod page;
 mod picture;

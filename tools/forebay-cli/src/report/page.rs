@@ -6,7 +6,7 @@ use forebay_load::results::model::{ClassResult, FlushResult, Report, RunResult};
 use forebay_load::results::text;
 use forebay_report::{Chart, DrawError, Page, Table, svg};
 
-use super::foremost::{LINES_MAX, foremost};
+use super::busiest::{LINES_MAX, busiest};
 use super::{charts, figures};
 use crate::console::json;
 use crate::failure::Failure;
@@ -176,7 +176,7 @@ fn row(job: &ClassResult) -> Vec<String> {
 /// The charts of all runs; of two runs side by side and on one scale.
 fn drawn(runs: &[Named<'_>]) -> Result<Vec<String>, DrawError> {
     let charts = |(name, run): &Named<'_>| {
-        let series = run.series.as_deref().map(foremost);
+        let series = run.series.as_deref().map(busiest);
         let all = series.map(|series| charts::of(run, &series)).unwrap_or_default();
         let named = |chart: Chart| Chart { title: format!("{}: {name}", chart.title), ..chart };
         let is_one = runs.len() == 1;
@@ -201,7 +201,7 @@ pub(crate) fn on_one_scale(all: &[Vec<Chart>]) -> Result<Vec<String>, DrawError>
 
 fn ways(page: &mut Page, runs: &[Named<'_>]) {
     let all = runs.iter().filter_map(|(name, run)| {
-        let mut ways = charts::ways(&foremost(run.series.as_deref()?))?;
+        let mut ways = charts::ways(&busiest(run.series.as_deref()?))?;
         if runs.len() > 1 {
             ways.title = format!("{}: {name}", ways.title);
         }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use forebay_block::{Striping, parts_in_flight};
 
 use super::block_edges::BlockEdges;
-use super::of_direction::OfDirection;
+use super::direction::DirectionCounts;
+use super::in_flight::{Done, Part};
 use super::split_points::{SplitCause, SplitPoints, first_border};
 use super::summary::{
     BorderKnown, BorderSummary, DeviceSummary, ErrorCount, SplitPart, SplitRequest,
 };
-use super::under_way::{Done, Part};
 use super::watched::{Chunk, FileSystem, Watched};
 use crate::block_event::{Action, BlockEvent, Direction};
 
@@ -36,7 +36,7 @@ pub(super) struct Device {
     pages_bytes: Option<u64>,
     longest_possible_bytes: Option<u64>,
     file_system: Option<FileSystem>,
-    directions: [OfDirection; 3],
+    directions: [DirectionCounts; 3],
     points: SplitPoints,
     edges: BlockEdges,
     others: u64,

@@ -4,13 +4,13 @@
 mod alignment;
 mod block_edges;
 mod device;
+mod direction;
 mod findings;
+mod in_flight;
 mod latencies;
 mod notes;
-mod of_direction;
 mod split_points;
 mod summary;
-mod under_way;
 mod watched;
 
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 //! Shards report completed requests. The report that ends an interval judges it: see [`trials`].
 
 mod measured;
+mod packed_trials;
 mod target;
 mod trials;
-mod words;
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering, add, get, set};
 use crate::{DiskTime, Op, Time};

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 /// As many are under way on a disk and in a direction; the one with the least offset is given up
 /// for the next.
-const UNDER_WAY_MAX: usize = 1 << 16;
+const IN_FLIGHT_MAX: usize = 1 << 16;
 
 /// A request has as many parts; what is more counts to the last.
 const PARTS_MAX: usize = 1 << 10;
 
 /// Requests of a disk in one direction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UnderWay {
+pub(super) struct InFlight {
     /// By offset, and by their order where they have the same.
     requests: BTreeMap<(u64, u64), Request>,
     order: u64,
@@ -67,7 +67,7 @@ pub(super) struct Done {
     pub(super) error: u16,
 }
 
-impl UnderWay {
+impl InFlight {
     /// A request is handed over; false where it is the rest of one that was split, which old
     /// kernels hand over again, or one that was given back, or the rest of one.
     pub(super) fn queue(&mut self, time: Duration, range: Range<u64>) -> bool {
@@ -89,7 +89,7 @@ impl UnderWay {
                 return false;
             }
         }
-        if self.requests.len() >= UNDER_WAY_MAX {
+        if self.requests.len() >= IN_FLIGHT_MAX {
             self.requests.pop_first();
             self.unfinished += 1;
         }
@@ -253,31 +253,31 @@ mod tests {
 
     #[test]
     fn a_request_ends_with_its_last_part() {
-        let mut under_way = UnderWay::default();
-        assert!(under_way.queue(micros(10), 100..356));
-        under_way.split(&(100..172));
-        assert_eq!(under_way.complete(micros(171), &(100..172), 0), []);
-        assert_eq!(under_way.unfinished(), 1);
-        let done = under_way.complete(micros(5259), &(172..356), 0);
+        let mut in_flight = InFlight::default();
+        assert!(in_flight.queue(micros(10), 100..356));
+        in_flight.split(&(100..172));
+        assert_eq!(in_flight.complete(micros(171), &(100..172), 0), []);
+        assert_eq!(in_flight.unfinished(), 1);
+        let done = in_flight.complete(micros(5259), &(172..356), 0);
         let part = |range, latency| Part { range, latency: micros(latency) };
         let parts = vec![part(100..172, 161), part(172..356, 5249)];
         let (range, splits) = (100..356, vec![172]);
         let (queued, partial, error) = (micros(10), false, 0);
         let expected = Done { range, queued, splits, parts, partial, error };
         assert_eq!(done, [expected]);
-        assert_eq!(under_way.unfinished(), 0);
+        assert_eq!(in_flight.unfinished(), 0);
     }
 
     #[test]
     fn the_rest_of_a_split_request_is_no_request_of_its_own() {
-        let mut under_way = UnderWay::default();
-        assert!(under_way.queue(micros(0), 0..96));
-        under_way.split(&(0..32));
-        assert!(!under_way.queue(micros(1), 32..96));
-        under_way.split(&(32..64));
-        assert!(!under_way.queue(micros(1), 64..96));
-        assert!(under_way.queue(micros(2), 32..95));
-        let done = under_way.complete(micros(9), &(0..96), 0);
+        let mut in_flight = InFlight::default();
+        assert!(in_flight.queue(micros(0), 0..96));
+        in_flight.split(&(0..32));
+        assert!(!in_flight.queue(micros(1), 32..96));
+        in_flight.split(&(32..64));
+        assert!(!in_flight.queue(micros(1), 64..96));
+        assert!(in_flight.queue(micros(2), 32..95));
+        let done = in_flight.complete(micros(9), &(0..96), 0);
         assert_eq!(done[0].splits, [32, 64]);
         assert_eq!(done[0].parts.len(), 1);
     }
@@ -294,44 +294,44 @@ mod tests {
             (vec![(0, 16), (16, 200)], true),
             (vec![], true),
         ] {
-            let mut under_way = UnderWay::default();
-            under_way.queue(micros(0), 0..64);
-            issued.iter().for_each(|&(begin, end)| under_way.issue(&(begin..end)));
-            under_way.complete(micros(4), &(0..16), 0);
-            let done = under_way.complete(micros(6), &(16..64), 0).remove(0);
+            let mut in_flight = InFlight::default();
+            in_flight.queue(micros(0), 0..64);
+            issued.iter().for_each(|&(begin, end)| in_flight.issue(&(begin..end)));
+            in_flight.complete(micros(4), &(0..16), 0);
+            let done = in_flight.complete(micros(6), &(16..64), 0).remove(0);
             assert_eq!((done.splits.len(), done.partial), (usize::from(splits), !splits));
             assert_eq!(done.parts.len(), 2, "{issued:?}");
         }
         // a trace that has splits would have this one
-        let mut under_way = UnderWay::default();
-        under_way.queue(micros(0), 100..200);
-        under_way.split(&(100..150));
-        under_way.queue(micros(0), 0..64);
-        under_way.complete(micros(4), &(0..16), 0);
-        assert!(under_way.complete(micros(6), &(16..64), 0)[0].partial);
+        let mut in_flight = InFlight::default();
+        in_flight.queue(micros(0), 100..200);
+        in_flight.split(&(100..150));
+        in_flight.queue(micros(0), 0..64);
+        in_flight.complete(micros(4), &(0..16), 0);
+        assert!(in_flight.complete(micros(6), &(16..64), 0)[0].partial);
     }
 
     #[test]
     fn an_error_fails_the_requests_of_its_bytes_and_a_requeued_one_is_as_if_not_sent() {
-        let mut under_way = UnderWay::default();
+        let mut in_flight = InFlight::default();
         for n in 0..3 {
-            under_way.queue(micros(n), n * 8..n * 8 + 8);
+            in_flight.queue(micros(n), n * 8..n * 8 + 8);
         }
-        let failed = under_way.complete(micros(9), &(0..16), 5);
+        let failed = in_flight.complete(micros(9), &(0..16), 5);
         assert_eq!(failed.iter().map(|done| done.error).collect::<Vec<_>>(), [5, 5]);
-        under_way.requeue(&(16..24));
-        assert!(!under_way.queue(micros(10), 16..24));
-        let done = under_way.complete(micros(12), &(16..24), 0);
+        in_flight.requeue(&(16..24));
+        assert!(!in_flight.queue(micros(10), 16..24));
+        let done = in_flight.complete(micros(12), &(16..24), 0);
         assert_eq!((done[0].error, done[0].parts[0].latency), (0, micros(2)));
     }
 
     #[test]
     fn requests_that_were_merged_end_at_once() {
-        let mut under_way = UnderWay::default();
+        let mut in_flight = InFlight::default();
         for start in [0, 8, 16] {
-            under_way.queue(micros(start), start..start + 8);
+            in_flight.queue(micros(start), start..start + 8);
         }
-        let done = under_way.complete(micros(20), &(0..24), 0);
+        let done = in_flight.complete(micros(20), &(0..24), 0);
         assert!(done.iter().all(|done| done.splits.is_empty() && done.parts.len() == 1));
         let latencies: Vec<_> = done.iter().map(|done| done.parts[0].latency.as_micros()).collect();
         assert_eq!(latencies, [20, 12, 4]);
@@ -339,27 +339,27 @@ mod tests {
 
     #[test]
     fn the_same_bytes_end_first_for_who_asked_first() {
-        let mut under_way = UnderWay::default();
-        under_way.queue(micros(1), 0..8);
-        under_way.queue(micros(2), 0..8);
-        assert_eq!(under_way.complete(micros(5), &(0..8), 0)[0].queued, micros(1));
-        assert_eq!(under_way.complete(micros(6), &(0..8), 0)[0].queued, micros(2));
-        assert_eq!(under_way.complete(micros(7), &(0..8), 0), []);
+        let mut in_flight = InFlight::default();
+        in_flight.queue(micros(1), 0..8);
+        in_flight.queue(micros(2), 0..8);
+        assert_eq!(in_flight.complete(micros(5), &(0..8), 0)[0].queued, micros(1));
+        assert_eq!(in_flight.complete(micros(6), &(0..8), 0)[0].queued, micros(2));
+        assert_eq!(in_flight.complete(micros(7), &(0..8), 0), []);
     }
 
     #[test]
     fn what_never_ends_takes_no_memory_without_bound() {
-        let mut under_way = UnderWay::default();
-        let count = UNDER_WAY_MAX as u64 + 10;
+        let mut in_flight = InFlight::default();
+        let count = IN_FLIGHT_MAX as u64 + 10;
         for start in 0..count {
-            under_way.queue(micros(start), start * 8..start * 8 + 8);
+            in_flight.queue(micros(start), start * 8..start * 8 + 8);
         }
-        assert_eq!((under_way.requests.len(), under_way.unfinished()), (UNDER_WAY_MAX, count));
-        let mut under_way = UnderWay::default();
-        under_way.queue(micros(0), 0..1 << 20);
-        (0..1 << 12).for_each(|part| under_way.split(&(part * 8..part * 8 + 8)));
+        assert_eq!((in_flight.requests.len(), in_flight.unfinished()), (IN_FLIGHT_MAX, count));
+        let mut in_flight = InFlight::default();
+        in_flight.queue(micros(0), 0..1 << 20);
+        (0..1 << 12).for_each(|part| in_flight.split(&(part * 8..part * 8 + 8)));
         for part in 0..1 << 17 {
-            let done = under_way.complete(micros(1), &(part * 8..part * 8 + 8), 0);
+            let done = in_flight.complete(micros(1), &(part * 8..part * 8 + 8), 0);
             assert!(done.iter().all(|done| done.parts.len() <= PARTS_MAX));
             assert_eq!(done.len(), usize::from(part + 1 == 1 << 17));
         }

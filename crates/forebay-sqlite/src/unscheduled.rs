@@ -28,7 +28,7 @@ impl Past {
     pub(crate) fn add(&self, why: impl FnOnce() -> String) {
         self.count.fetch_add(1, Relaxed);
         if !self.said.load(Relaxed) && !self.said.swap(true, Relaxed) {
-            say(SQLITE_WARNING, &why());
+            warn(SQLITE_WARNING, &why());
         }
     }
 
@@ -38,7 +38,7 @@ impl Past {
 }
 
 /// Says it in the program's log, and in that of SQLite.
-pub(crate) fn say(code: c_int, what: &str) {
+pub(crate) fn warn(code: c_int, what: &str) {
     log::warn!("{what}");
     if let Ok(text) = CString::new(format!("forebay: {what}")) {
         // SAFETY: the format has one `%s`, and the text lives longer than the call.

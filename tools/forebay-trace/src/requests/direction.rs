@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::alignment::Alignment;
+use super::in_flight::{Done, InFlight};
 use super::latencies::Latencies;
 use super::summary::{Counted, DirectionSummary};
-use super::under_way::{Done, UnderWay};
 use crate::block_event::Direction;
 
 /// What is counted of a direction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OfDirection {
+pub(super) struct DirectionCounts {
     queued: Counts,
     /// What went to the driver: all that is known where nothing was recorded earlier.
     issued: Counts,
@@ -30,26 +30,26 @@ struct Counts {
     misaligned: u64,
     failed: u64,
     partial: u64,
-    under_way: UnderWay,
+    in_flight: InFlight,
 }
 
-impl OfDirection {
+impl DirectionCounts {
     /// A request is handed over; false where it is the rest of one that was split.
     pub(super) fn queue(&mut self, time: Duration, range: &Range<u64>, misaligned: bool) -> bool {
         self.queued.begin(time, range, misaligned)
     }
 
     pub(super) fn split(&mut self, part: &Range<u64>) {
-        self.queued.under_way.split(part);
+        self.queued.in_flight.split(part);
     }
 
     pub(super) fn issue(&mut self, time: Duration, range: &Range<u64>, misaligned: bool) {
-        self.queued.under_way.issue(range);
+        self.queued.in_flight.issue(range);
         self.issued.begin(time, range, misaligned);
     }
 
     pub(super) fn requeue(&mut self, range: &Range<u64>) {
-        self.issued.under_way.requeue(range);
+        self.issued.in_flight.requeue(range);
     }
 
     /// What was handed over and has ended by that.
@@ -90,14 +90,14 @@ impl OfDirection {
             split_us: self.split.summary(),
             first_part_us: self.first_part.summary(),
             disk_us: self.disk.summary(),
-            unfinished: counts.under_way.unfinished(),
+            unfinished: counts.in_flight.unfinished(),
         })
     }
 }
 
 impl Counts {
     fn begin(&mut self, time: Duration, range: &Range<u64>, misaligned: bool) -> bool {
-        let is_new = self.under_way.queue(time, range.clone());
+        let is_new = self.in_flight.queue(time, range.clone());
         if is_new {
             self.requests += 1;
             self.bytes = self.bytes.saturating_add(range.end - range.start);
@@ -108,7 +108,7 @@ impl Counts {
     }
 
     fn end(&mut self, time: Duration, range: &Range<u64>, error: u16) -> Vec<Done> {
-        let ended = self.under_way.complete(time, range, error);
+        let ended = self.in_flight.complete(time, range, error);
         self.failed += ended.iter().filter(|done| done.error != 0).count() as u64;
         self.partial += ended.iter().filter(|done| done.partial).count() as u64;
         ended

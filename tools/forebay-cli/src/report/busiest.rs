@@ -9,7 +9,7 @@ pub(super) const LINES_MAX: usize = 16;
 
 /// The run with the jobs that moved most bytes, and with the classes that had most disk time, in the
 /// order they had.
-pub(super) fn foremost(series: &Series) -> Cow<'_, Series> {
+pub(super) fn busiest(series: &Series) -> Cow<'_, Series> {
     if series.jobs.len() <= LINES_MAX && series.classes.len() <= LINES_MAX {
         return Cow::Borrowed(series);
     }
@@ -44,7 +44,7 @@ mod tests {
             ..JobSeries::default()
         };
         let all = Series { jobs: (0..1000).map(job).collect(), ..Series::default() };
-        let kept = foremost(&all);
+        let kept = busiest(&all);
         let rates: Vec<f64> =
             kept.jobs.iter().map(|job| job.bandwidth_bytes_per_second[0]).collect();
         assert_eq!(rates.len(), LINES_MAX);
@@ -52,6 +52,6 @@ mod tests {
         let places: Vec<usize> = kept.jobs.iter().map(|job| job.name.parse().unwrap()).collect();
         assert!(places.is_sorted(), "{places:?}");
         let few = Series { jobs: (0..LINES_MAX).map(job).collect(), ..Series::default() };
-        assert_eq!(*foremost(&few), few);
+        assert_eq!(*busiest(&few), few);
     }
 }
