@@ -9,26 +9,22 @@ mod discards;
 mod disks;
 mod metric;
 mod page_cache;
-mod process;
 
 use std::fmt;
 
 use forebay_core::{Blocked, ClassCounters, Op};
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::MetricType::{Counter, Gauge, Histogram};
 use prometheus_client::registry::Registry;
 
-use self::devices::Devices;
-use self::discards::DiscardMetrics;
+use self::discards::{DISCARD_COUNTERS, DISCARD_GAUGES};
 use self::disks::{DISK_COUNTERS, DISK_GAUGES, DISK_SECONDS};
-use self::metric::{Metric, disk_nanos, seconds};
-use self::page_cache::PageCache;
-use self::process::Process;
-use super::{ClassSnapshot, Distribution, Engines, Snapshot};
+use self::metric::{Metric, Section, Value, disk_nanos, seconds};
+use self::page_cache::PAGE_CACHE_COUNTERS;
+use super::{ClassSnapshot, Discards, Distribution, Engines, PageCacheReads, Snapshot};
+use crate::PageCacheCounters;
 use crate::engine::Backend;
 
 /// The text of a scrape, without the classes that have asked for nothing yet,
@@ -42,16 +38,7 @@ pub fn open_metrics(snapshot: Snapshot) -> String {
 pub fn open_metrics_of(snapshot: Snapshot, labels: &[(&'static str, &'static str)]) -> String {
     let labels = labels.iter().map(|&(name, value)| (name.into(), value.into()));
     let mut registry = Registry::with_prefix_and_labels("forebay", labels);
-    registry.register_collector(Box::new(Process::of(&snapshot)));
-    let page_cache = registry.sub_registry_with_prefix("page_cache");
-    page_cache.register_collector(Box::new(PageCache(snapshot.page_cache.clone())));
-    let discards = DiscardMetrics(snapshot.discards.clone());
-    registry.sub_registry_with_prefix("discards").register_collector(Box::new(discards));
-    let devices = snapshot.disks.iter().map(|disk| (disk.name.clone(), disk.traffic.clone()));
-    let devices = Devices(devices.collect());
-    registry.sub_registry_with_prefix("device").register_collector(Box::new(devices));
-    let queues = registry.sub_registry_with_prefix("io_queue");
-    queues.register_collector(Box::new(Scrape(snapshot)));
+    registry.register_collector(Box::new(Scrape(snapshot)));
     let mut text = String::new();
     // writing into a string does not fail
     let _ = encode(&mut text, &registry);
@@ -152,154 +139,109 @@ const CLASS_HISTOGRAMS: &[(&str, &str, Which)] = &[
 
 impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for &(name, help, value) in CLASS_COUNTERS {
-            self.classes(&mut encoder, (name, help, MetricType::Counter), |class, metric| {
-                ConstCounter::new(value(class)).encode(metric)
-            })?;
-        }
-        for &(name, help, nanos) in CLASS_SECONDS {
-            self.classes(&mut encoder, (name, help, MetricType::Counter), |class, metric| {
-                ConstCounter::new(seconds(nanos(class))).encode(metric)
-            })?;
-        }
-        for &(name, help, value) in CLASS_GAUGES {
-            self.classes(&mut encoder, (name, help, MetricType::Gauge), |class, metric| {
-                ConstGauge::new(value(class)).encode(metric)
-            })?;
-        }
-        for &(name, help, distribution) in CLASS_HISTOGRAMS {
-            self.classes(&mut encoder, (name, help, MetricType::Histogram), |class, metric| {
-                histogram(distribution(class), metric)
-            })?;
-        }
-        self.disks(&mut encoder)?;
-        self.engines(&mut encoder)?;
-        self.unlisted(&mut encoder)?;
-        self.messages(&mut encoder)?;
-        self.reasons(&mut encoder)?;
-        self.retries(&mut encoder)
+        self.process(&mut Section(&mut encoder, ""))?;
+        self.page_cache(&mut Section(&mut encoder, "page_cache_"))?;
+        self.discards(&mut Section(&mut encoder, "discards_"))?;
+        devices::encode(&mut Section(&mut encoder, "device_"), &self.0.disks)?;
+        let queues = &mut Section(&mut encoder, "io_queue_");
+        self.classes(queues)?;
+        self.disks(queues)?;
+        self.parts(queues)
     }
 }
 
 impl Scrape {
-    /// One metric of every class of every disk.
-    fn classes(
-        &self,
-        encoder: &mut DescriptorEncoder<'_>,
-        (name, help, kind): (&str, &str, MetricType),
-        put: impl Fn(&ClassSnapshot, MetricEncoder<'_>) -> fmt::Result,
-    ) -> fmt::Result {
-        let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
-        for disk in &self.0.disks {
-            for class in disk.classes.iter().filter(|class| is_in_use(class)) {
-                let labels = [("mountpoint", &disk.name), ("class", &class.name)];
-                put(class, metric.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
+    fn process(&self, process: &mut Section<'_, '_>) -> fmt::Result {
+        let help = "Impossible states of the process that were met: bugs in forebay";
+        process.one(Counter, "bugs", help, Value::Count(self.0.bugs))?;
+        let help = "For how long the process had used forebay when this was counted";
+        let uptime = match self.0.uptime_nanos {
+            0 => Value::Unknown,
+            nanos => Value::Gauge(seconds(nanos)),
+        };
+        process.one(Gauge, "uptime_seconds", help, uptime)
     }
 
-    fn disks(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        for &(name, help, value) in DISK_GAUGES {
-            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            for disk in &self.0.disks {
-                if let Some(value) = value(disk) {
-                    let labels = [("mountpoint", &disk.name)];
-                    ConstGauge::new(value).encode(metric.encode_family(&labels)?)?;
-                }
-            }
-        }
-        for &(name, help, value) in DISK_COUNTERS {
-            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for disk in &self.0.disks {
-                let labels = [("mountpoint", &disk.name)];
-                ConstCounter::new(value(disk)).encode(metric.encode_family(&labels)?)?;
-            }
-        }
-        for &(name, help, nanos) in DISK_SECONDS {
-            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for disk in &self.0.disks {
-                let labels = [("mountpoint", &disk.name)];
-                ConstCounter::new(seconds(nanos(disk))).encode(metric.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
+    fn page_cache(&self, page_cache: &mut Section<'_, '_>) -> fmt::Result {
+        let is_in_use = |of: &&PageCacheReads| of.counters != PageCacheCounters::default();
+        let reads = self.0.page_cache.iter().filter(is_in_use);
+        let reads = reads.map(|of| ([("class", of.class.as_str())], &of.counters));
+        page_cache.table(Counter, PAGE_CACHE_COUNTERS, &reads, Value::Count)
     }
 
-    fn engines(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    fn discards(&self, discards: &mut Section<'_, '_>) -> fmt::Result {
+        let is_in_use = |of: &&Discards| of.files + of.errors + of.backlog_files > 0;
+        let used = self.0.discards.iter().filter(is_in_use);
+        let used = used.map(|of| ([("class", of.class.as_str())], of));
+        discards.table(Counter, DISCARD_COUNTERS, &used, Value::Count)?;
+        discards.table(Gauge, DISCARD_GAUGES, &used, Value::Gauge)
+    }
+
+    /// Every class of every disk.
+    fn classes(&self, queues: &mut Section<'_, '_>) -> fmt::Result {
+        let classes = self.0.disks.iter().flat_map(|disk| {
+            let used = disk.classes.iter().filter(|class| is_in_use(class));
+            used.map(move |class| {
+                ([("mountpoint", disk.name.as_str()), ("class", class.name.as_str())], class)
+            })
+        });
+        queues.table(Counter, CLASS_COUNTERS, &classes, Value::Count)?;
+        queues.table(Counter, CLASS_SECONDS, &classes, Value::Nanos)?;
+        queues.table(Gauge, CLASS_GAUGES, &classes, Value::Gauge)?;
+        CLASS_HISTOGRAMS.iter().try_for_each(|&(name, help, of)| {
+            let classes = classes.clone().map(|(labels, class)| (labels, Value::Times(of(class))));
+            queues.family(Histogram, (name, help), classes)
+        })
+    }
+
+    fn disks(&self, queues: &mut Section<'_, '_>) -> fmt::Result {
+        let disks = self.0.disks.iter().map(|disk| ([("mountpoint", disk.name.as_str())], disk));
+        let known = |value: Option<f64>| value.map_or(Value::Unknown, Value::Gauge);
+        queues.table(Gauge, DISK_GAUGES, &disks, known)?;
+        queues.table(Counter, DISK_COUNTERS, &disks, Value::Count)?;
+        queues.table(Counter, DISK_SECONDS, &disks, Value::Nanos)
+    }
+
+    /// What disks have by engine, reason or direction, and what is of no disk.
+    fn parts(&self, queues: &mut Section<'_, '_>) -> fmt::Result {
+        let disks = || self.0.disks.iter().map(|disk| (("mountpoint", disk.name.as_str()), disk));
         let help = "Queues of shards and I/O threads, by what executes their requests";
-        let mut metric = encoder.encode_descriptor("engines", help, None, MetricType::Gauge)?;
-        for disk in &self.0.disks {
+        let engines = disks().flat_map(|(mountpoint, disk)| {
             let Engines { io_uring, linux_aio, threads, null } = disk.engines;
-            for (backend, count) in [
+            [
                 (Backend::IoUring, io_uring),
                 (Backend::LinuxAio, linux_aio),
                 (Backend::Threads, threads),
                 (Backend::Null, null),
-            ] {
-                let labels = [("mountpoint", disk.name.as_str()), ("backend", backend.name())];
-                ConstGauge::new(u64::from(count)).encode(metric.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn unlisted(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+            ]
+            .map(|(of, count)| ([mountpoint, ("backend", of.name())], Value::Number(count.into())))
+        });
+        queues.family(Gauge, ("engines", help), engines)?;
         let help = "Files opened or looked up on disks that no entry covers";
-        let metric =
-            encoder.encode_descriptor("unlisted_opens", help, None, MetricType::Counter)?;
-        ConstCounter::new(self.0.unlisted_opens).encode(metric)
-    }
-
-    fn messages(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        queues.one(Counter, "unlisted_opens", help, Value::Count(self.0.unlisted_opens))?;
         let help =
             "Log messages and events of the process that were dropped: the logger is too slow";
-        let metric = encoder.encode_descriptor("messages_lost", help, None, MetricType::Counter)?;
-        ConstCounter::new(self.0.messages_lost).encode(metric)
-    }
-
-    /// How long queues let nothing through, by reason.
-    fn reasons(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        queues.one(Counter, "messages_lost", help, Value::Count(self.0.messages_lost))?;
         let help = "Time in which nothing was dispatched, summed over queues";
-        let kind = MetricType::Counter;
-        let mut metric = encoder.encode_descriptor("blocked_seconds", help, None, kind)?;
-        for disk in &self.0.disks {
-            for reason in Blocked::ALL {
-                let labels = [("mountpoint", disk.name.as_str()), ("reason", reason.name())];
-                let value = seconds(disk.blocked_nanos(reason));
-                ConstCounter::new(value).encode(metric.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn retries(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let blocked = disks().flat_map(|(mountpoint, disk)| {
+            Blocked::ALL.map(|reason| {
+                let nanos = Value::Nanos(disk.blocked_nanos(reason));
+                ([mountpoint, ("reason", reason.name())], nanos)
+            })
+        });
+        queues.family(Counter, ("blocked_seconds", help), blocked)?;
         let help = "Requests tried without blocking that had to be repeated";
-        let mut metric = encoder.encode_descriptor("retries", help, None, MetricType::Counter)?;
-        for disk in &self.0.disks {
-            for (direction, count) in [("read", disk.retries.reads), ("write", disk.retries.writes)]
-            {
-                let labels = [("mountpoint", disk.name.as_str()), ("direction", direction)];
-                ConstCounter::new(count).encode(metric.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
+        let retries = disks().flat_map(|(mountpoint, disk)| {
+            [("read", disk.retries.reads), ("write", disk.retries.writes)]
+                .map(|(of, count)| ([mountpoint, ("direction", of)], Value::Count(count)))
+        });
+        queues.family(Counter, ("retries", help), retries)
     }
 }
 
 /// Whether the class has ever asked for anything on the disk.
 fn is_in_use(class: &ClassSnapshot) -> bool {
     class.counters != ClassCounters::default()
-}
-
-fn histogram(distribution: &Distribution, mut metric: MetricEncoder<'_>) -> fmt::Result {
-    let mut buckets: Vec<_> =
-        distribution.doublings().map(|(end, count)| (seconds(end), count)).collect();
-    if let Some(last) = buckets.last_mut() {
-        last.0 = f64::INFINITY;
-    }
-    let sum = seconds(distribution.sum_nanos());
-    metric.encode_histogram::<NoLabelSet>(sum, distribution.count(), &buckets, None)
 }
 
 fn operations(class: &ClassSnapshot, op: Op) -> u64 {

@@ -1,9 +1,103 @@
-//! What each metric of a scrape is made of.
+//! How metrics are told to the encoder.
+
+use std::fmt;
 
 use forebay_core::DiskTime;
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use crate::metrics::Distribution;
 
 /// One metric: its name, what it says, and its value.
 pub(super) type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);
+
+/// One value of a metric.
+pub(super) enum Value<'a> {
+    Count(u64),
+    /// A count of nanoseconds, which is shown in seconds.
+    Nanos(u64),
+    Gauge(f64),
+    Number(u64),
+    Times(&'a Distribution),
+    Unknown,
+}
+
+impl Value<'_> {
+    fn encode(self, metric: MetricEncoder<'_>) -> fmt::Result {
+        match self {
+            Value::Count(count) => ConstCounter::new(count).encode(metric),
+            Value::Nanos(nanos) => ConstCounter::new(seconds(nanos)).encode(metric),
+            Value::Gauge(value) => ConstGauge::new(value).encode(metric),
+            Value::Number(number) => ConstGauge::new(number).encode(metric),
+            Value::Times(distribution) => histogram(distribution, metric),
+            Value::Unknown => Ok(()),
+        }
+    }
+}
+
+/// Metrics whose names have the same beginning.
+pub(super) struct Section<'a, 'e>(
+    pub(super) &'a mut DescriptorEncoder<'e>,
+    pub(super) &'static str,
+);
+
+impl Section<'_, '_> {
+    /// One metric without labels.
+    pub(super) fn one(
+        &mut self,
+        kind: MetricType,
+        name: &str,
+        help: &str,
+        value: Value<'_>,
+    ) -> fmt::Result {
+        let Self(encoder, prefix) = self;
+        value.encode(encoder.encode_descriptor(&format!("{prefix}{name}"), help, None, kind)?)
+    }
+
+    /// One metric with a value for each of several labels.
+    pub(super) fn family<'v, L: EncodeLabelSet>(
+        &mut self,
+        kind: MetricType,
+        (name, help): (&str, &str),
+        samples: impl Iterator<Item = (L, Value<'v>)>,
+    ) -> fmt::Result {
+        let Self(encoder, prefix) = self;
+        let name = format!("{prefix}{name}");
+        let mut metric = encoder.encode_descriptor(&name, help, None, kind)?;
+        for (labels, value) in samples.filter(|(_, value)| !matches!(value, Value::Unknown)) {
+            value.encode(metric.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    /// All metrics of a table, each of all `items`.
+    pub(super) fn table<'v, L: EncodeLabelSet, T: 'v, V>(
+        &mut self,
+        kind: MetricType,
+        table: &[Metric<T, V>],
+        items: &(impl Iterator<Item = (L, &'v T)> + Clone),
+        value: impl Fn(V) -> Value<'v>,
+    ) -> fmt::Result {
+        table.iter().try_for_each(|&(name, help, read)| {
+            let samples = items.clone().map(|(labels, item)| (labels, value(read(item))));
+            self.family(kind, (name, help), samples)
+        })
+    }
+}
+
+fn histogram(distribution: &Distribution, mut metric: MetricEncoder<'_>) -> fmt::Result {
+    let mut buckets: Vec<_> =
+        distribution.doublings().map(|(end, count)| (seconds(end), count)).collect();
+    if let Some(last) = buckets.last_mut() {
+        last.0 = f64::INFINITY;
+    }
+    let sum = seconds(distribution.sum_nanos());
+    metric.encode_histogram::<NoLabelSet>(sum, distribution.count(), &buckets, None)
+}
 
 pub(super) fn disk_nanos(time: DiskTime) -> u64 {
     time.as_nanos_ceil()

@@ -1,23 +1,9 @@
 //! What reads through the page cache found, in a scrape.
 
-use std::fmt;
-
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-
+use super::metric::Metric;
 use crate::PageCacheCounters;
-use crate::metrics::PageCacheReads;
 
-/// What reads through the page cache found, on whatever disk.
-#[derive(Debug)]
-pub(super) struct PageCache(pub(super) Vec<PageCacheReads>);
-
-/// One counter: its name, what it says, and its value.
-type Counter = (&'static str, &'static str, fn(&PageCacheCounters) -> u64);
-
-const COUNTERS: &[Counter] = &[
+pub(super) const PAGE_CACHE_COUNTERS: &[Metric<PageCacheCounters, u64>] = &[
     (
         "hits",
         "Reads that found all in memory; of hits and misses, a steady part is healthy, one that \
@@ -40,17 +26,3 @@ const COUNTERS: &[Counter] = &[
         |counters| counters.left_to_kernel,
     ),
 ];
-
-impl Collector for PageCache {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let is_in_use = |of: &&PageCacheReads| of.counters != PageCacheCounters::default();
-        for &(name, help, value) in COUNTERS {
-            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for PageCacheReads { class, counters } in self.0.iter().filter(is_in_use) {
-                let labels = [("class", class)];
-                ConstCounter::new(value(counters)).encode(metric.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
-    }
-}
