@@ -7,7 +7,6 @@ use std::{fmt, io};
 use super::allocation::Allocation;
 use super::free_lists::FreeLists;
 use super::region::Region;
-use super::{IoBuf, IoBufMut};
 
 /// An owned buffer whose address is a multiple of a chosen alignment; zeros
 /// at first.
@@ -113,30 +112,6 @@ impl fmt::Debug for AlignedBuf {
             .field("alignment", &self.alignment())
             .finish()
     }
-}
-
-// SAFETY: its memory stays where it is until it is dropped, and is initialised.
-unsafe impl IoBuf for AlignedBuf {
-    fn stable_ptr(&self) -> *const u8 {
-        self.as_ptr()
-    }
-
-    fn bytes_init(&self) -> usize {
-        self.len()
-    }
-
-    fn bytes_total(&self) -> usize {
-        self.len()
-    }
-}
-
-// SAFETY: its range is its own, whatever shares the allocation.
-unsafe impl IoBufMut for AlignedBuf {
-    fn stable_mut_ptr(&mut self) -> *mut u8 {
-        self.as_mut_ptr()
-    }
-
-    unsafe fn set_init(&mut self, _len: usize) {}
 }
 
 #[cfg(test)]

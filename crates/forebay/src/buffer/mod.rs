@@ -132,29 +132,36 @@ unsafe impl IoBufMut for Vec<u8> {
     }
 }
 
-// SAFETY: its memory stays where it is until it is dropped, and is initialised.
-unsafe impl IoBuf for Box<[u8]> {
-    fn stable_ptr(&self) -> *const u8 {
-        self.as_ptr()
-    }
+/// Buffers of one length, which are initialised as a whole.
+macro_rules! initialised {
+    ($($buffer:ty),+) => {$(
+        // SAFETY: its memory stays where it is until it is dropped, and is initialised.
+        unsafe impl IoBuf for $buffer {
+            fn stable_ptr(&self) -> *const u8 {
+                self.as_ptr()
+            }
 
-    fn bytes_init(&self) -> usize {
-        self.len()
-    }
+            fn bytes_init(&self) -> usize {
+                self.len()
+            }
 
-    fn bytes_total(&self) -> usize {
-        self.len()
-    }
+            fn bytes_total(&self) -> usize {
+                self.len()
+            }
+        }
+
+        // SAFETY: its bytes are its own, also where others share the allocation.
+        unsafe impl IoBufMut for $buffer {
+            fn stable_mut_ptr(&mut self) -> *mut u8 {
+                self.as_mut_ptr()
+            }
+
+            unsafe fn set_init(&mut self, _len: usize) {}
+        }
+    )+};
 }
 
-// SAFETY: it owns its memory alone.
-unsafe impl IoBufMut for Box<[u8]> {
-    fn stable_mut_ptr(&mut self) -> *mut u8 {
-        self.as_mut_ptr()
-    }
-
-    unsafe fn set_init(&mut self, _len: usize) {}
-}
+initialised!(Box<[u8]>, AlignedBuf);
 
 // SAFETY: the bytes are there for ever, and nobody writes to them.
 unsafe impl IoBuf for &'static [u8] {
