@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use forebay_report::paragraph_within;
+
 use super::figures::{change, duration, megabytes};
 use super::model::{ClassResult, Comparison, LatencyResult};
 use super::table::total_bandwidth;
@@ -164,21 +166,8 @@ const LINE_WIDTH_MAX: usize = 80;
 
 /// Breaks a sentence into lines, each with its end.
 pub(super) fn fold(sentence: &str) -> String {
-    let mut lines = String::with_capacity(sentence.len() + 1);
-    let mut width = 0;
-    for word in sentence.split(' ') {
-        let word_width = word.chars().count();
-        if width > 0 && width + 1 + word_width > LINE_WIDTH_MAX {
-            lines.push('\n');
-            width = 0;
-        } else if width > 0 {
-            lines.push(' ');
-            width += 1;
-        }
-        lines.push_str(word);
-        width += word_width;
-    }
-    lines.push('\n');
+    let mut lines = String::new();
+    paragraph_within(&mut lines, "", sentence, LINE_WIDTH_MAX);
     lines
 }
 
