@@ -62,10 +62,13 @@ pub struct NotRead {
 }
 
 /// Why a recorded trace cannot be used.
+#[derive(thiserror::Error)]
 pub enum RecordedError {
     /// It cannot be read.
-    Read(io::Error),
+    #[error("cannot be read: {0}")]
+    Read(#[source] io::Error),
     /// This is no such text.
+    #[error("line {number}: {why}")]
     Line {
         /// The number of the line, from 1.
         number: u64,
@@ -73,8 +76,13 @@ pub enum RecordedError {
         why: String,
     },
     /// There is no request in it.
+    #[error(
+        "there is no request in it that was queued (Q, block_bio_queue) or issued (D, \
+         block_rq_issue), but {found}; record queued, split, issued and completed ones, and let \
+         blkparse print them as {EXPECTED}"
+    )]
     NoRequests {
-        /// The events that are in it, in words; empty without any.
+        /// The events that are in it, in words; `no event` without any.
         found: String,
     },
 }
@@ -216,7 +224,8 @@ impl Reading {
         let not_read =
             self.found.not_read.iter().map(|kind| format!("{} {}", kind.count, kind.event));
         let found: Vec<String> = others.chain(not_read).collect();
-        Err(RecordedError::NoRequests { found: found.join(", ") })
+        let found = if found.is_empty() { "no event".into() } else { found.join(", ") };
+        Err(RecordedError::NoRequests { found })
     }
 }
 
@@ -329,31 +338,4 @@ fn shown(line: &str) -> String {
         shown.push_str("...");
     }
     shown
-}
-
-impl fmt::Display for RecordedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => write!(f, "cannot be read: {error}"),
-            Self::Line { number, why } => write!(f, "line {number}: {why}"),
-            Self::NoRequests { found } => {
-                let found = if found.is_empty() { "no event" } else { found };
-                write!(
-                    f,
-                    "there is no request in it that was queued (Q, block_bio_queue) or issued (D, \
-                     block_rq_issue), but {found}; record queued, split, issued and completed ones, \
-                     and let blkparse print them as {EXPECTED}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for RecordedError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read(error) => Some(error),
-            Self::Line { .. } | Self::NoRequests { .. } => None,
-        }
-    }
 }

@@ -9,8 +9,6 @@ mod case;
 mod scenario;
 mod shrink;
 
-use core::fmt;
-
 pub use case::{Case, PolicySpec, Settings};
 
 use crate::simulation::SimulationError;
@@ -26,7 +24,8 @@ pub struct Summary {
 }
 
 /// A scenario that failed, made as small as possible.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, thiserror::Error)]
+#[error("seed {seed}: {error}")]
 pub struct Failure {
     /// The seed of the scenario: `run(1, seed, ...)` runs it again.
     pub seed: u64,
@@ -37,14 +36,6 @@ pub struct Failure {
 }
 
 forebay_core::debug_as_display!(Failure);
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {}: {}", self.seed, self.error)
-    }
-}
-
-impl std::error::Error for Failure {}
 
 /// Runs `count` scenarios, of `seed` and the seeds that follow it. After each, `on_progress` is
 /// told how many are done.
