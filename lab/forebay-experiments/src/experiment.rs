@@ -55,6 +55,19 @@ pub struct Experiment {
     pub(crate) run: fn(Setting) -> Result<Report, String>,
 }
 
+/// An experiment whose text, known values and function `run` are in its folder.
+macro_rules! experiment {
+    ($($field:ident: $value:expr),+ $(,)?) => {
+        Experiment {
+            $($field: $value,)+
+            about: include_str!("about.txt"),
+            known: include_str!("known.yaml"),
+            run,
+        }
+    };
+}
+pub(crate) use experiment;
+
 impl Experiment {
     /// Repeats it.
     ///

@@ -6,18 +6,15 @@ use forebay_sim::simulation::{ClassTrace, Sample, SchedulerConfig, Trace};
 
 use crate::articles::y2016;
 use crate::articles::y2016::node::{self, Phases};
-use crate::experiment::{Experiment, Scale, Seed, Setting};
+use crate::experiment::{Experiment, Scale, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2016-bursts",
     alias: "S0-19",
     title: "Classes that come in bursts beside a saturating one",
     source: y2016::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const SLICE_MILLIS: u64 = 25;

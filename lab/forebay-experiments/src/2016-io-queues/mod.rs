@@ -8,20 +8,17 @@ use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::{Coordinators, Outcome, SchedulerConfig, SimulationConfig};
 
 use crate::articles::y2016::{self, KB};
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario::{grouped_jobs, job, percent, published, run as simulate};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2016-io-queues",
     alias: "S0-7",
     title: "One I/O queue for six shards, or one each",
     source: y2016::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const DISK: &str = include_str!("disk.yaml");

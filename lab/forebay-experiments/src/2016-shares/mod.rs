@@ -8,20 +8,17 @@ use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2016;
 use crate::articles::y2016::{KB, of_2016};
-use crate::experiment::{Experiment, Scale, Seed, Setting};
+use crate::experiment::{Experiment, Scale, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2016-shares",
     alias: "S0-12",
     title: "Four classes with different shares on one shard",
     source: y2016::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// The article's disk, and its depth in table 1.

@@ -8,19 +8,16 @@ use forebay_sim::simulation::{Sample, SchedulerConfig, Trace};
 
 use crate::articles::y2016;
 use crate::articles::y2016::node::{self, Phases};
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::published;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2016-write-load",
     alias: "S0-18",
     title: "A node saturated with queries is hit by a write load",
     source: y2016::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// Time in which a phase settles, and which is not counted.

@@ -11,19 +11,16 @@ use forebay_sim::simulation::{Polling, SchedulerConfig};
 use crate::articles::y2016::{DECAY, of_2016};
 use crate::articles::y2018;
 use crate::articles::y2018::{DEPTH_OF_2016, LITTLES_LAW};
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::{Figure, PublishedRange};
 use crate::report::Report;
 use crate::scenario;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2018-deep-writes",
     alias: "S1-9",
     title: "Small reads beside deep writes",
     source: y2018::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const DISK: &str = include_str!("disk.yaml");

@@ -4,18 +4,15 @@ use forebay_report::{Chart, Mark, Table};
 
 use crate::articles::y2018::SOURCE;
 use crate::articles::y2018::response::{CONCURRENCY_MAX, Curve, LARGE, SATURATED, SMALL, describe};
-use crate::experiment::{Experiment, Setting};
+use crate::experiment::{Experiment, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2018-knee-by-size",
     alias: "S1-5",
     title: "Throughput by concurrency for small and for large requests",
     source: SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// A disk that answers after as long whatever is under way, as far as its rates allow: reads per

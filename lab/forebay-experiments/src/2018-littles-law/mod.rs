@@ -6,20 +6,17 @@ use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2018;
 use crate::articles::y2018::{DEPTH_OF_2016, GOAL, LITTLES_LAW};
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2018-littles-law",
     alias: "S1-3",
     title: "How many requests Little's law allows in the disk",
     source: y2018::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const DISK: &str = include_str!("disk.yaml");

@@ -11,20 +11,17 @@ use forebay_sim::spec::DiskSpec;
 
 use crate::articles::y2022;
 use crate::articles::y2022::{MEASURED, preset};
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::thousands;
 use crate::figure::{Figure, PublishedRange};
 use crate::report::Report;
 use crate::scenario::{self, job, jobs, run as simulate, side_by_side};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2022-half-duplex",
     alias: "S2-3",
     title: "NVMe disks are nearly half-duplex",
     source: y2022::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const DIES: &str = include_str!("disk-of-dies.yaml");

@@ -8,20 +8,17 @@ use forebay_sim::spec::DiskSpec;
 
 use crate::articles::y2022;
 use crate::articles::y2022::preset;
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::thousands;
 use crate::figure::{Figure, PublishedRange};
 use crate::report::Report;
 use crate::scenario::{self, job, jobs, model, pace_window, run as simulate, side_by_side};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2022-hard-disk",
     alias: "S2-4",
     title: "A hard disk: a straight line, then no reads at all",
     source: y2022::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// A head and a platter.

@@ -8,20 +8,17 @@ use crate::articles::y2022::phases::{
     self, COMPACTION, Disk, INGESTED, NO_SCHEDULER, SCHEDULERS, SchedulerVariant, class,
     mb_per_second, report, seconds, throughput, trace,
 };
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario::{job, percent};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2022-ingestion",
     alias: "S2-11",
     title: "Throughput of ingestion",
     source: y2022::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const WRITTEN: [&str; 3] = ["commitlog", "memtable", "compaction-write"];

@@ -9,20 +9,17 @@ use crate::articles::y2022::phases::{
     self, Disk, INGESTED, NO_SCHEDULER, SCHEDULERS, SchedulerVariant, class, over_time, report,
     seconds,
 };
-use crate::experiment::{Experiment, Setting};
+use crate::experiment::{Experiment, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario::{millis, percent};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2022-latency",
     alias: "S2-13",
     title: "Latency in the queue and in the disk",
     source: y2022::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// Published by scheduler: the mean in the disk of ingestion, and of queries.

@@ -8,20 +8,17 @@ use crate::articles::y2022::phases::{
     self, Disk, NO_SCHEDULER, QUERIES, QUERY_RATES, SCHEDULERS, phase, report, seconds, throughput,
     trace,
 };
-use crate::experiment::{Experiment, Setting};
+use crate::experiment::{Experiment, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario::percent;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2022-queries",
     alias: "S2-12",
     title: "Throughput of queries",
     source: y2022::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// The scheduler of 5.0, which was drawn.

@@ -10,19 +10,16 @@ use forebay_sim::disk::{Command, Completion, SimDisk};
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{Run, disk_spec, file_system};
 use crate::articles::y2024::tables::high_extents;
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::run as simulate;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-bursts",
     alias: "S4-6",
     title: "When discards are sent",
     source: SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// Discards this far apart are of two bursts.

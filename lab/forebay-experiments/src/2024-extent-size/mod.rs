@@ -2,17 +2,14 @@
 
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::tables::BY_EXTENT_SIZE;
-use crate::experiment::{Experiment, Setting};
+use crate::experiment::{Experiment, Setting, experiment};
 use crate::report::Report;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-extent-size",
     alias: "S4-12",
     title: "Reads beside holes punched at a rate, by extent size",
     source: SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 fn run(setting: Setting) -> Result<Report, String> {

@@ -2,17 +2,14 @@
 
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::tables::HIGH_EXTENTS;
-use crate::experiment::{Experiment, Setting};
+use crate::experiment::{Experiment, Setting, experiment};
 use crate::report::Report;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-high-extents",
     alias: "S4-4",
     title: "Reads beside deletes of small extents, by deletes per second",
     source: SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 fn run(setting: Setting) -> Result<Report, String> {

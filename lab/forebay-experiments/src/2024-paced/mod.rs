@@ -7,20 +7,17 @@ use forebay_report::Table;
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{Deletes, MIB, READS, Run, file_system};
 use crate::articles::y2024::tables::{by_extent_size, low_extents};
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario::side_by_side;
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-paced",
     alias: "D4-paced",
     title: "Deletes in steps that count bytes and extents",
     source: SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const BYTES_PER_SECOND: u64 = 512 * MIB;

@@ -9,19 +9,16 @@ use forebay_sim::simulation::Period;
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{Run, disk_spec, file_system};
 use crate::articles::y2024::tables::low_extents;
-use crate::experiment::{Experiment, Scale, Seed, Setting};
+use crate::experiment::{Experiment, Scale, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{job, millis, run as simulate, side_by_side};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-sync-period",
     alias: "S4-8",
     title: "Reads beside deletes, by how often the log is written",
     source: SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// A row's unlinks per second, and the published 95th and 99.9th percentiles and maxima in us: with

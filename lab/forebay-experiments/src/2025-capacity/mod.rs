@@ -7,19 +7,16 @@ use forebay_sim::simulation::{Outcome, Period, Sample, SchedulerConfig};
 use crate::articles::y2025;
 use crate::articles::y2025::placement::Placement;
 use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{jobs, pace_window, percent, run as simulate};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2025-capacity",
     alias: "S3-4",
     title: "Throughput of the classes against the configured capacity",
     source: y2025::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const MEMBER: &str = include_str!("disk.yaml");

@@ -10,20 +10,17 @@ use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2025;
 use crate::articles::y2025::traced_array::{CHUNK, MEMBERS, TracedArray};
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario::{jobs, pace_window, percent, run as simulate};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2025-chunk-border",
     alias: "S3-21",
     title: "Requests that are split at the border of a chunk",
     source: y2025::SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const MEMBER: &str = include_str!("disk.yaml");

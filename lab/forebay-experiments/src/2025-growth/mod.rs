@@ -5,19 +5,16 @@ use forebay_report::{Chart, Mark, Table};
 use crate::articles::y2025;
 use crate::articles::y2025::appends::{self, MISALIGNED};
 use crate::articles::y2025::placement::Placement;
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{self, percent};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2025-growth",
     alias: "S3-17",
     title: "Files that grow, and files whose length is known before",
     source: y2025::WITH_ISSUE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const SHARDS: u32 = 64;

@@ -5,20 +5,17 @@ use forebay_report::{Chart, Mark, Table};
 use crate::articles::y2025;
 use crate::articles::y2025::appends::{self, AppendFigures, MISALIGNED};
 use crate::articles::y2025::placement::Placement;
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario::{self, millis, percent};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2025-parallelism",
     alias: "S3-12",
     title: "Bandwidth and latency as parallelism grows",
     source: y2025::WITH_ISSUE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// Shards, and fibers of each.

@@ -6,19 +6,16 @@ use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2025::SOURCE;
 use crate::articles::y2025::placement::{LOAD, MEMBER, Placement, measure, report};
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{job, jobs, percent, run as simulate};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2025-raid0-collisions",
     alias: "S3-14",
     title: "RAID0: do requests collide on members?",
     source: SOURCE,
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 /// GB/s of one member alone under the load of eight shards.

@@ -5,20 +5,17 @@ use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::SchedulerConfig;
 use serde::Deserialize;
 
-use crate::experiment::{Experiment, Seed, Setting};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
 use crate::scenario::{self, job, jobs, pace_window, percent, run as simulate};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "design-cost",
     alias: "D3-cost",
     title: "What a request costs: exact where the disk was measured",
     source: "docs/decisions/0002-cost-is-disk-time.md",
-    about: include_str!("about.txt"),
-    known: include_str!("known.yaml"),
-    run,
 };
 
 const DISK: &str = include_str!("disk.yaml");
