@@ -142,7 +142,7 @@ fn the_format_stays() {
     });
     let report = Report::Run(Box::new(result));
     let json = serde_json::to_string_pretty(&report).unwrap() + "\n";
-    assert_eq!(json, include_str!("golden/run.json"));
+    assert_eq!(json, include_str!("../golden/run.json"));
     assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
 
     let report = Report::Comparison(Box::new(contended()));
@@ -159,10 +159,10 @@ fn tables_are_as_people_read_them() {
     single.classes[1].unfinished = 812;
     single.classes.push(ClassResult { iops: 12.25, requests: 0, ..class("idle", 50, 0, 0.0, 0.0) });
     let text = run_table(&single);
-    assert_eq!(text, include_str!("golden/run.txt"));
+    assert_eq!(text, include_str!("../golden/run.txt"));
     assert!(text.lines().all(|line| line.len() <= 110));
     let text = comparison_table(&comparison);
-    assert_eq!(text, include_str!("golden/comparison.txt"));
+    assert_eq!(text, include_str!("../golden/comparison.txt"));
     assert!(text.lines().all(|line| line.len() <= 110));
 }
 

@@ -1,10 +1,14 @@
-//! Disks that follow latency surfaces, against what was measured and what was asked.
+//! Disks of all kinds, and those that follow latency surfaces, against what was stated or measured.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
+mod closed_loop;
 mod edge;
 mod errors;
+mod faults;
+mod file_errors;
 mod fit;
 mod foreign;
+mod kinds;
 mod load;
 mod presets;
 mod readers;

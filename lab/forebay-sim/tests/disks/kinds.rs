@@ -1,12 +1,11 @@
 //! What each kind of disk does under a closed loop, against what its parameters say.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
-mod closed_loop;
-
-use closed_loop::{Load, disk, next, run};
 use forebay_core::{Op, Time};
 use forebay_sim::disk::Command;
 use forebay_sim::spec::DiskSpec;
+
+use crate::closed_loop::{Load, disk, next, run};
 
 #[test]
 fn four_channels_do_what_littles_law_says() {

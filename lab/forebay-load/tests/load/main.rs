@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "also outside of test functions")]
 
 mod errors;
+mod results;
 mod variants;
+mod virtual_time;
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;

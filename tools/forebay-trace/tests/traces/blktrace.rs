@@ -2,7 +2,7 @@
 //!
 //! `blktrace` needs a kernel that lets it trace. So its binary trace is written here, record by record,
 //! with splits in the shape that the kernel's `blk` tracer shows of a loop device; `blkparse` 1.2.0 made
-//! the text of it. `cargo test -p forebay-trace --test blktrace -- --ignored` writes both again.
+//! the text of it. `cargo test -p forebay-trace --test traces blktrace -- --ignored` writes both again.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use std::fs;

@@ -1,5 +1,5 @@
 //! Surfaces of other programs, and of jobs that did something else than their names say:
-//! `tests/surface/foreign` has the files.
+//! `tests/disks/foreign` has the files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use forebay_sim::surface::{Cell, Grid};
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/surface/foreign").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/disks/foreign").join(name)
 }
 
 fn read(name: &str) -> Grid {

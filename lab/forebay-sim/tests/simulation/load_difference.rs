@@ -209,7 +209,8 @@ fn another_load_is_not_comparable() {
     }
 }
 
-/// All of it: `SEEDS=100 cargo test -p forebay-sim --test load_difference -- --ignored --nocapture`.
+/// All of it:
+/// `SEEDS=100 cargo test -p forebay-sim --test simulation load_difference -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes some minutes"]
 fn table_of_power_and_false_alarms() {
@@ -248,7 +249,7 @@ fn compare_tails(uneven: bool, seeds: std::ops::Range<u64>) -> [(f64, u32); 3] {
     })
 }
 
-/// `SEEDS=20 cargo test -p forebay-sim --test load_difference -- --ignored --nocapture of_a_lost_p99`.
+/// `SEEDS=20 cargo test -p forebay-sim --test simulation of_a_lost_p99 -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes some minutes"]
 fn table_of_a_lost_p99() {

@@ -1,11 +1,10 @@
 //! Disks with faults.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
-mod closed_loop;
-
-use closed_loop::{Load, disk, next, run};
 use forebay_core::{Op, Time};
 use forebay_sim::disk::{Command, Completion, SimDisk, Status};
+
+use crate::closed_loop::{Load, disk, next, run};
 
 /// One read at a time, 100 us each, and no bus to speak of.
 const DISK: &str = "kind: ideal\nchannels: 1\nread_latency: 100us\nwrite_latency: 100us\n\
@@ -40,7 +39,7 @@ fn a_slow_disk_takes_longer_for_what_is_under_way_too() {
 
 #[test]
 fn a_disk_below_its_model_states_the_rates_of_the_model() {
-    let text = include_str!("../presets/four-channels.yaml");
+    let text = include_str!("../../presets/four-channels.yaml");
     let slower = disk(&format!("{text}faults:\n- {{kind: slow, percent: 80}}\n"));
     assert_eq!(slower.build(1).rates().read_iops, 8000);
     let seen = run(&slower, Load { op: Op::Read, len: 4096, depth: 16 });

@@ -1,0 +1,5 @@
+//! Files and their units: what is read, what is refused, and in which words.
+
+mod hostile;
+mod messages;
+mod units;
