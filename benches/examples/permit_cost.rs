@@ -2,7 +2,7 @@
 //! 4 KiB in a file, without the library and with a permit around each, in turns.
 //!
 //! ```text
-//! cargo run --release -p forebay --example permit_cost -- DIR [ROUNDS] [THREADS]      (., 9, 8)
+//! cargo run --release --manifest-path benches/Cargo.toml --example permit_cost -- DIR [ROUNDS] [THREADS]      (., 9, 8)
 //! ```
 //!
 //! With `-- count N` it takes N permits and does no I/O, to have the instructions counted:

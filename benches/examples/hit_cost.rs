@@ -2,7 +2,7 @@
 //! `RWF_NOWAIT`, which is the call that such a read makes: random reads that all hit, in turns.
 //!
 //! ```text
-//! cargo run --release -p forebay --example hit_cost -- [DIRECTORY] [ROUNDS] [MIB]   (., 15, 64)
+//! cargo run --release --manifest-path benches/Cargo.toml --example hit_cost -- [DIRECTORY] [ROUNDS] [MIB]   (., 15, 64)
 //! ```
 
 use std::fs::File;

@@ -10,7 +10,7 @@
 //! mkdir /tmp/disk
 //! cargo run --release -- disk serve --disk examples/i3en-scaled.yaml \
 //!     --memory 4GB --io-properties /tmp/io-properties.yaml /tmp/disk
-//! cargo run --release -p forebay --example redb -- /tmp/disk/disk /tmp/io-properties.yaml
+//! cargo run --release --manifest-path benches/Cargo.toml --example redb -- /tmp/disk/disk /tmp/io-properties.yaml
 //! ```
 //!
 //! On a directory of your own: `-- DIR [IO-PROPERTIES]`. Without io-properties

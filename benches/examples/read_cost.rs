@@ -2,7 +2,7 @@
 //! shard or through the file API with its I/O thread.
 //!
 //! ```text
-//! $ cargo run --release --example read_cost -- FILE shard|file|task [READS] [auto|io_uring|sqpoll|linux-aio|threads]
+//! $ cargo run --release --manifest-path benches/Cargo.toml --example read_cost -- FILE shard|file|task [READS] [auto|io_uring|sqpoll|linux-aio|threads]
 //! ```
 //!
 //! Compare with the same load of fio, in turns, since the machine's speed

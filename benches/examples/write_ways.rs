@@ -4,7 +4,7 @@
 //! [`forebay::BufferedWriter`].
 //!
 //! ```text
-//! cargo run --release -p forebay --example write_ways -- DIR [ROUNDS] [MIB] [KIB]      (., 9, 256, 64)
+//! cargo run --release --manifest-path benches/Cargo.toml --example write_ways -- DIR [ROUNDS] [MIB] [KIB]      (., 9, 256, 64)
 //! ```
 //!
 //! writes MIB by KIB at a time. MB/s to the end of the flush, of each way and beside the first.

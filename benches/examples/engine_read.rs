@@ -2,7 +2,7 @@
 //! that achieved and cost:
 //!
 //! ```sh
-//! cargo run --release --example engine_read -- FILE [SECONDS] [DEPTH] [auto|io_uring|linux-aio|threads]
+//! cargo run --release --manifest-path benches/Cargo.toml --example engine_read -- FILE [SECONDS] [DEPTH] [auto|io_uring|linux-aio|threads]
 //! ```
 
 use std::error::Error;
