@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::ceiling::FiguresBound;
 use super::knee::Knee;
 use super::policy::LATENCY_GOAL_DEFAULT;
-use super::price::Price;
+use super::price::{Part, Price};
 use crate::latency_target::LatencyTarget;
 use crate::sync::Padded;
 use crate::{DiskTime, PRICE_ONE, saturating_nanos};
@@ -56,6 +56,7 @@ pub struct Constants {
 pub(super) struct Controller {
     kind: Kind,
     pub(super) figures_bound: FiguresBound,
+    pub(super) part: Part,
 }
 
 #[derive(Debug)]
@@ -76,7 +77,7 @@ impl Controller {
                 Kind::Fixed { window: DiskTime::from_nanos(nanos).units(), price: at_pace(pace) }
             }
         };
-        Self { kind, figures_bound: FiguresBound::new() }
+        Self { kind, figures_bound: FiguresBound::new(), part: Part::default() }
     }
 
     /// Puts a latency target in force, or none: trials keep it, figures and constants do not.
@@ -114,10 +115,12 @@ impl Controller {
         let unbound = match &self.kind {
             // they bind always
             Kind::Figures => return by_figures(),
+            // trials of one process would take the disk from the others
+            Kind::Knee(_) if self.part.is_in_force() => by_figures(),
             Kind::Knee(_) => const { at_pace(PACE_OUT_OF_THE_WAY) },
             Kind::Fixed { price, .. } => *price,
         };
-        self.figures_bound.price(by_figures).unwrap_or(unbound)
+        self.figures_bound.price(&by_figures).unwrap_or(unbound)
     }
 
     /// Most disk time that may be unfinished, in units; `None` where the figures say that.
@@ -125,6 +128,7 @@ impl Controller {
     pub(super) fn window(&self, goal: DiskTime) -> Option<u64> {
         match &self.kind {
             Kind::Figures => None,
+            Kind::Knee(_) if self.part.is_in_force() => None,
             Kind::Knee(knee) => Some(knee.0.window(goal)),
             Kind::Fixed { window, .. } => Some(*window),
         }

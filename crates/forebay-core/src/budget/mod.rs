@@ -212,6 +212,7 @@ impl Budget {
             return Reservation::Refused(Refusal::Window);
         };
         let amount = self.priced(demand.paced, goal, price, taking.flow);
+        let amount = self.controller.part.stretch(amount);
         if self.rate.0.try_take_from(now, (goal, taking.passed), amount) {
             let asked = two_goals_units(self.goal.0.asked());
             return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
@@ -257,6 +258,7 @@ impl Budget {
         let burst = goal.units().saturating_add(overdraft);
         // what is owed already is enough for the disk to be empty where prices are wrong
         let amount = price.time_of(demand.cost, goal).min(goal.max(demand.cost));
+        let amount = self.controller.part.stretch(amount);
         let taken = pace.try_take(now, DiskTime::from_units(burst), amount);
         if !taken {
             self.limit.leave(demand);
@@ -269,7 +271,8 @@ impl Budget {
     pub(crate) fn reserve_bypass(&self, now: Time, demand: &Demand) -> Result<(), Option<Time>> {
         let goal = self.effective_goal();
         // not at a pace that does not bind: this is the only bound past the window
-        if !self.rate.0.try_take(now, goal, self.price_of_figures().time_of(demand.cost, goal)) {
+        let amount = self.price_of_figures().time_of(demand.cost, goal);
+        if !self.rate.0.try_take(now, goal, self.controller.part.stretch(amount)) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
         }
         self.limit.enter_anyway(demand);
@@ -286,7 +289,8 @@ impl Budget {
         if self.limit.enter(demand, goal, window).is_some() {
             return true;
         }
-        let enters = self.again.0.try_take(now, goal, price.time_of(demand.cost, goal));
+        let amount = self.controller.part.stretch(price.time_of(demand.cost, goal));
+        let enters = self.again.0.try_take(now, goal, amount);
         if enters {
             self.limit.enter_anyway(demand);
         }
@@ -305,8 +309,12 @@ impl Budget {
         self.rate.0.completed(demand.cost);
     }
 
-    /// Learns from a service time that was measured while the disk was nearly idle.
+    /// Learns from a service time that was measured while the disk was nearly idle. Where others use
+    /// the disk too, it need not have been idle.
     pub(crate) fn observe_idle_service(&self, now: Time, service_nanos: u64) {
+        if self.controller.part.is_in_force() {
+            return;
+        }
         self.goal.0.observe_idle_service(now, service_nanos);
     }
 

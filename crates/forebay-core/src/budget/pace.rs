@@ -3,6 +3,7 @@
 //!
 //! Decision: `docs/decisions/0016-missed-pace.md`.
 
+use super::price::scaled_units;
 use crate::sync::{Ordering, Tally};
 use crate::{DiskTime, Time};
 
@@ -81,6 +82,15 @@ impl Pace {
         DiskTime::from_units(before.saturating_sub(most))
     }
 
+    /// What was handed out and is not paid for takes `before / next` of its time from now on.
+    pub(super) fn rescale(&self, now: Time, before: u64, next: u64) {
+        let now = clock_units(now);
+        let owed = |paid_at: u64| scaled_units(paid_at.saturating_sub(now), before, next);
+        self.paid_at.update(|paid_at| {
+            if paid_at > now { now.saturating_add(owed(paid_at)) } else { paid_at }
+        });
+    }
+
     /// Up to when, in units of disk time, all that was handed out is paid for.
     pub(super) fn paid_at(&self) -> u64 {
         self.paid_at.load(Ordering::Relaxed)
@@ -147,6 +157,23 @@ mod tests {
         let open = pace.available_at(now, BURST, DiskTime::from_units(1));
         assert_eq!(open.nanos_since(now), 8_000_000 - 750_000 + 1);
         assert!(pace.try_take(open, BURST, DiskTime::from_nanos(1)));
+    }
+
+    #[test]
+    fn what_is_owed_takes_longer_on_a_smaller_part() {
+        let pace = Pace::new(false);
+        let [now, later] = [1_000_000_000, 1_002_000_000].map(Time::from_nanos);
+        assert!(pace.try_take(now, BURST, DiskTime::from_nanos(8_000_000)));
+        pace.rescale(later, 4, 3);
+        let open_after = |now| {
+            let open = pace.available_at(now, BURST, DiskTime::from_units(1));
+            open.nanos_since(now)
+        };
+        assert_eq!(open_after(later), 8_000_000 - 750_000 + 1);
+        pace.rescale(later, 3, 4);
+        assert_eq!(open_after(later), 6_000_000 - 750_000 + 1);
+        pace.rescale(Time::from_nanos(2_000_000_000), 1, 9);
+        assert_eq!(open_after(later), 6_000_000 - 750_000 + 1);
     }
 
     #[test]

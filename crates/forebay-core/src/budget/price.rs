@@ -1,4 +1,5 @@
-//! What disk time costs now: how much longer the disk takes than its model says.
+//! What disk time costs now: how much longer the disk takes than its model says, and than if this
+//! process had it alone.
 
 use crate::DiskTime;
 use crate::mix_prices::{PRICE_BITS, PRICE_ONE};
@@ -8,6 +9,12 @@ use crate::sync::{AtomicU64, Ordering};
 /// without it. They are a window by the figures. Where the price is wrong the disk is empty for
 /// that time.
 const PRICED_GOALS: u64 = 2;
+
+/// The whole disk, in the unit of parts.
+const WHOLE: u64 = 1_000_000;
+/// The largest part, as a multiple of what the figures say: a pace beyond sixteen times the figures does
+/// not bind.
+const WHOLES_MAX: u64 = 16;
 
 /// A price and its inverse in one word, so that a request reads both at once.
 #[derive(Debug)]
@@ -95,6 +102,51 @@ fn times(units: u64, factor: u32) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
+/// A part in millionths of the figures; zero while the disk is this process's alone.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    millionths: AtomicU64,
+}
+
+impl Part {
+    /// Puts another part in force, or none. Returns the one before and the new one.
+    pub(super) fn put_in_force(&self, millionths: Option<u32>) -> (u64, u64) {
+        let next = millionths.map_or(0, |part| u64::from(part).clamp(1, WHOLES_MAX * WHOLE));
+        let before = self.millionths.swap(next, Ordering::Relaxed);
+        let whole = |part| if part == 0 { WHOLE } else { part };
+        (whole(before), whole(next))
+    }
+
+    #[inline]
+    pub(super) fn is_in_force(&self) -> bool {
+        self.millionths.load(Ordering::Relaxed) != 0
+    }
+
+    /// For how long a pace of this part is busy with what the whole disk does in `time`.
+    #[inline]
+    pub(super) fn stretch(&self, time: DiskTime) -> DiskTime {
+        match self.millionths.load(Ordering::Relaxed) {
+            0 => time,
+            part => DiskTime::from_units(scaled_units(time.units(), WHOLE, part)),
+        }
+    }
+
+    /// This part of a window; `None` while the disk is this process's alone.
+    #[inline]
+    pub(super) fn of_window(&self, whole: impl FnOnce() -> u64) -> Option<u64> {
+        match self.millionths.load(Ordering::Relaxed) {
+            0 => None,
+            part => Some(scaled_units(whole(), part, WHOLE).max(1)),
+        }
+    }
+}
+
+/// `units * factor / divisor`.
+pub(super) fn scaled_units(units: u64, factor: u64, divisor: u64) -> u64 {
+    let scaled = u128::from(units) * u128::from(factor) / u128::from(divisor);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +188,23 @@ mod tests {
         assert_eq!(current.get().time_of(large, goal), large);
         current.set(PRICE_ONE / 2);
         assert_eq!(current.get().time_of(large, goal).units(), large.units() / 2);
+    }
+
+    #[test]
+    fn a_part_slows_the_pace_and_shrinks_the_window_alike() {
+        let part = Part::default();
+        let time = DiskTime::from_units(1_000);
+        let seen = |part: &Part| (part.stretch(time).units(), part.of_window(|| 1_000));
+        assert_eq!(seen(&part), (1_000, None));
+        for (millionths, stretched, window) in
+            [(250_000, 4_000, 250), (2_000_000, 500, 2_000), (0, 1_000_000_000, 1)]
+        {
+            part.put_in_force(Some(millionths));
+            assert_eq!(seen(&part), (stretched, Some(window)));
+        }
+        part.put_in_force(Some(u32::MAX));
+        assert_eq!(part.of_window(|| 1_000), Some(16_000));
+        assert_eq!(part.of_window(|| u64::MAX), Some(u64::MAX));
+        assert_eq!((part.put_in_force(None), part.is_in_force()), ((16_000_000, 1_000_000), false));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::knee::Knee;
 use super::overdue::{DiskState, GivenUp};
+use super::rate::Rate;
 use super::service::{Sample, Threshold};
 use super::{Budget, Ceiling, Dispatched, Overdue, WindowSample};
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
@@ -23,6 +24,8 @@ impl Budget {
 
     /// Reports what a queue has seen of the disk.
     pub(crate) fn report(&self, now: Time, sample: Sample) {
+        // what a part of the disk delivers says nothing of the disk
+        let sample = if self.controller.part.is_in_force() { sample.unjudged() } else { sample };
         if let Some(period) = self.service.0.add(now, sample, self.mix.0.price()) {
             self.controller.figures_bound.end_period(period.delivered_permille, period.waited);
         }
@@ -31,7 +34,9 @@ impl Budget {
 
     /// Reports what a shard has completed to the search for the window.
     pub(crate) fn report_to_knee(&self, now: Time, sample: &mut WindowSample) {
-        if let Some(knee) = self.controller.knee() {
+        if let Some(knee) = self.controller.knee()
+            && !self.controller.part.is_in_force()
+        {
             knee.report(now, sample, self.effective_goal());
         }
     }
@@ -101,6 +106,17 @@ impl Budget {
     /// Most disk time that may be unfinished now when an ordinary request goes.
     pub(crate) fn window_in_force(&self) -> DiskTime {
         DiskTime::from_units(self.limit_units(self.effective_goal()))
+    }
+
+    /// The disk is this process's to this part, in millionths of the figures, or alone. What it owes
+    /// takes it as much longer or shorter.
+    pub(crate) fn set_part(&self, now: Time, millionths: Option<u32>) {
+        let (before, next) = self.controller.part.put_in_force(millionths);
+        if let Rate::Pace(pace) = &self.rate.0
+            && before != next
+        {
+            pace.rescale(now, before, next);
+        }
     }
 
     /// When the figures are a ceiling, from now on.

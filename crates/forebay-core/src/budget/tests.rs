@@ -284,3 +284,38 @@ fn the_end_of_a_burst_changes_nothing_where_figures_bind_anyway() {
     (0..100).for_each(|_| budget.controller.figures_bound.end_period(1_000, true));
     assert_eq!(budget.price(), before);
 }
+
+#[test]
+fn a_part_scales_pace_and_window_and_what_is_owed_until_the_disk_is_this_process_s_alone() {
+    let model = model(100_000, 1_000_000_000);
+    let demand = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, true);
+    for control in [Control::Knee, Control::Figures] {
+        let budget = Budget::new(&Policy::pace_window(), &model, false, control, None);
+        let begin = 1_000_000_000;
+        let alone = budget.window_in_force();
+        let set_part = |part| budget.set_part(Time::from_nanos(begin), part);
+        let is_granted =
+            |now: u64| matches!(reserve(&budget, now, &demand), Reservation::Granted { .. });
+        set_part(Some(250_000));
+        // a quarter of 1.5 ms, without a reserve for fresh requests
+        let quarter = DiskTime::from_nanos(375_000);
+        assert_eq!(budget.window_in_force(), quarter);
+        while is_granted(begin) {}
+        let in_disk = budget.in_flight();
+        assert!(in_disk <= quarter.plus(DiskTime::from_nanos(10_000)), "{in_disk:?}");
+        // as if the disk answered at once: a millisecond at a quarter of the figures
+        let granted = (1..=1_000).filter(|now| {
+            budget.leave(&demand);
+            let granted = is_granted(begin + 100_000_000 + now * 1_000);
+            budget.enter_anyway(&demand);
+            if granted {
+                budget.leave(&demand);
+            }
+            granted
+        });
+        let burst = budget.effective_goal().as_nanos_ceil().div_ceil(40_000);
+        assert_eq!(granted.count() as u64, burst + 25, "{control:?}");
+        set_part(None);
+        assert_eq!(budget.window_in_force(), alone);
+    }
+}

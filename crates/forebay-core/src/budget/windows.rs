@@ -41,7 +41,10 @@ impl Budget {
     /// with the disk and with other shards grows with the window, and does not shrink.
     pub(crate) fn window(&self) -> DiskTime {
         let found = self.controller.window(self.effective_goal()).map(DiskTime::from_units);
-        self.two_goals().max(found.unwrap_or_default())
+        // what others have in the disk is in the way of this
+        let part = self.controller.part.of_window(|| self.busy_window().units());
+        let shared = part.map_or(DiskTime::ZERO, |_| self.busy_window());
+        self.two_goals().max(found.unwrap_or_default()).max(shared)
     }
 
     /// After this time, in nanoseconds, a disk that keeps up has done what it got.
@@ -68,10 +71,12 @@ impl Budget {
 
     #[inline]
     pub(super) fn limit_at(&self, price: Price, goal: DiskTime) -> u64 {
-        match self.controller.window(goal) {
+        let whole = || match self.controller.window(goal) {
             Some(window) => window,
+            None if self.searches_knee() => price.done_in(self.busy_window().units()),
             None => price.done_in(two_goals_units(goal)),
-        }
+        };
+        self.controller.part.of_window(whole).unwrap_or_else(whole)
     }
 
     /// What may be unfinished when a fresh request of this cost goes.
@@ -89,7 +94,8 @@ impl Budget {
     /// Whether fresh requests find a larger window.
     #[inline]
     pub(crate) fn reserves_for_fresh(&self) -> bool {
-        self.controller.reserves_for_fresh()
+        // of a part, it would be the others' room
+        self.controller.reserves_for_fresh() && !self.controller.part.is_in_force()
     }
 
     /// Whether completed requests are reported to the search for the window.

@@ -26,6 +26,13 @@ pub(crate) struct Sample {
     pub(super) since: Time,
 }
 
+impl Sample {
+    /// The same, from which nothing follows for what the disk can do.
+    pub(crate) fn unjudged(self) -> Self {
+        Self { waited: 0, ..self }
+    }
+}
+
 /// The sample of one queue.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
