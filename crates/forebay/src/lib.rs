@@ -158,6 +158,7 @@ mod reactor;
 mod registry;
 mod scheduler;
 pub mod shard;
+mod siblings;
 mod slow_requests;
 mod sys;
 mod validation;
@@ -188,6 +189,7 @@ pub use registry::{
     UnlistedError,
 };
 pub use scheduler::{Scheduler, SchedulerBuilder};
+pub use siblings::SegmentError;
 pub use slow_requests::SlowRequest;
 pub use sys::clock::Clock;
 pub use sys::fork::Forked;

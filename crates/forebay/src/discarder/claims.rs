@@ -6,9 +6,11 @@
 //! opened for writing, and read locks exclude none. So who has placed one looks whether another is
 //! there, too, and takes its own back then.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::io;
+use std::os::fd::BorrowedFd;
 
 use super::entry_name::EntryName;
+use crate::sys::record_lock;
 
 /// Bytes below this stand for discarders that use the trash, those from here on for entries.
 const ENTRIES: i64 = 1 << 62;
@@ -78,33 +80,13 @@ impl Claims<'_> {
         let _ = self.set(libc::F_UNLCK, byte_of_entry(name));
     }
 
-    fn set(&self, kind: libc::c_int, byte: i64) -> Result<(), ()> {
-        self.ask(libc::F_OFD_SETLK, kind, byte, 1).map(drop)
+    fn set(&self, kind: libc::c_int, byte: i64) -> io::Result<()> {
+        record_lock::ask(self.0, libc::F_OFD_SETLK, kind, (byte, 1)).map(drop)
     }
 
     /// The first byte of a claim of another open file within `len` bytes from `start`.
     fn of_another(&self, start: i64, len: i64) -> Option<i64> {
-        let found = self.ask(libc::F_OFD_GETLK, libc::F_WRLCK, start, len).ok()?;
-        (libc::c_int::from(found.l_type) != libc::F_UNLCK).then(|| found.l_start.max(start))
-    }
-
-    fn ask(
-        &self,
-        command: libc::c_int,
-        kind: libc::c_int,
-        start: i64,
-        len: i64,
-    ) -> Result<libc::flock, ()> {
-        let mut lock = libc::flock {
-            l_type: kind as libc::c_short,
-            l_whence: libc::SEEK_SET as libc::c_short,
-            l_start: start,
-            l_len: len,
-            l_pid: 0,
-        };
-        // SAFETY: both commands take a `struct flock`, which lives during the call.
-        let result = unsafe { libc::fcntl(self.0.as_raw_fd(), command, &raw mut lock) };
-        if result == -1 { Err(()) } else { Ok(lock) }
+        record_lock::of_another(self.0, (start, len))
     }
 }
 

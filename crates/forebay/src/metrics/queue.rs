@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use forebay_core::{CLASSES_MAX, ClassCounters, ClassId, Completion, IoQueue, QueueCounters, Time};
+use forebay_core::{
+    Blocked, CLASSES_MAX, ClassCounters, ClassId, Completion, IoQueue, QueueCounters, Time,
+};
 
 use super::histogram::{Histogram, add};
 use super::snapshot::ClassSnapshot;
@@ -221,6 +223,14 @@ impl QueueMetrics {
         if let Some(histograms) = self.histograms(class) {
             held.returned += histograms.returned.load(Ordering::Relaxed);
         }
+    }
+
+    /// For how long work waited for the disk, or for others that were behind, in nanoseconds.
+    pub(crate) fn waited_nanos(&self) -> u64 {
+        let blocked = self.lock().now.totals.blocked_nanos;
+        let counts = |reason: &Blocked| !matches!(reason, Blocked::Empty | Blocked::ClassLimit);
+        let reasons = Blocked::ALL.into_iter().filter(counts);
+        reasons.fold(0, |sum, reason| sum.wrapping_add(blocked[reason.index()]))
     }
 
     /// Adds how many requests of each of these classes were in the disk when it last showed.

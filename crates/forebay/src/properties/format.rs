@@ -4,6 +4,7 @@ mod latency_target;
 mod measured;
 mod region;
 mod renamed;
+mod sharing;
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -46,6 +47,9 @@ struct Disk {
     rate_factor: Option<Located<f64>>,
     max_cost_function: Option<Located<bool>>,
     latency_target: Option<Located<String>>,
+    #[serde(default)]
+    shared: sharing::Shared,
+    share_of_disk: Option<Located<f64>>,
     base_latency_us: Option<Located<f64>>,
     #[serde(default)]
     seeks: bool,
@@ -198,6 +202,7 @@ fn check(
     let measured = Measured { renamed_keys, ..measured::check(source, &disk, factor)? };
     let latency_target =
         latency_target::check(source, disk.latency_target.as_ref(), measured.base_latency)?;
+    let sharing = sharing::check(source, &disk.shared, disk.share_of_disk)?;
     let rate = |rate, max, unit| scaled_rate(source, rate, factor, max, unit);
     let operations = "operations per second";
     let bytes = "bytes per second";
@@ -223,6 +228,7 @@ fn check(
         duplex: disk.duplex,
         max_cost_function: disk.max_cost_function.map(|max| max.value),
         latency_target,
+        sharing,
         measured,
     })
 }

@@ -26,6 +26,8 @@
 //! |---|---|
 //! | `io_properties` | at the top: the file of the same disks for Seastar, in the same directory; it may be missing, and must not say anything else |
 //! | `latency_target` | what requests may take from enqueueing to completion under load: `p95=1ms` of reads, `writes:p99.9=5ms`, `disk:p95=1ms` in the disk, or `off` |
+//! | `shared` | whether processes with the library share the disk: `true`, or `{path: FILE}` |
+//! | `share_of_disk` | the part that this process has, whatever others do |
 //! | `base_latency_us` | of one small read at a time |
 //! | `seeks` | whether a request that goes on where one of its file ended takes its bytes alone |
 //! | `ceiling` | whether the rates are a ceiling, and not prices alone; true with a `rate_factor` below 1 |
@@ -71,6 +73,7 @@ mod measured;
 mod mix_prices;
 mod region;
 mod region_choice;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod yaml;
@@ -92,6 +95,7 @@ pub use latency_target::{TargetBelowBase, parse_latency_target};
 pub use measured::{CostAt, DiscardCost, Lasting, Measured, MeasuredDirection, Steadiness};
 pub use region::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX, RegionGoal};
 pub use region_choice::RegionChoice;
+pub use sharing::Sharing;
 
 /// The most disks in one file.
 pub const DISKS_MAX: usize = 64;
@@ -134,6 +138,8 @@ pub struct DiskProperties {
     pub max_cost_function: Option<bool>,
     /// What requests may take under load.
     pub latency_target: Option<LatencyTarget>,
+    /// Whether other processes use the disk too.
+    pub sharing: Sharing,
     /// What only a measurement knows, from a `forebay.yaml`.
     pub measured: Measured,
 }
@@ -157,6 +163,7 @@ impl DiskProperties {
             duplex: false,
             max_cost_function: None,
             latency_target: None,
+            sharing: Sharing::Alone,
             measured: Measured::default(),
         }
     }

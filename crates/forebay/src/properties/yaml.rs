@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use forebay_core::Ceiling;
 
-use super::{CostAt, DiskProperties, Lasting, Measured, MixRegion, RegionGoal, Steadiness};
+use super::{
+    CostAt, DiskProperties, Lasting, Measured, MixRegion, RegionGoal, Sharing, Steadiness,
+};
 
 /// A file for Seastar.
 pub(super) fn io_properties(disks: &[DiskProperties]) -> String {
@@ -21,6 +23,7 @@ pub(super) fn forebay(disks: &[DiskProperties], io_properties: Option<&str>) -> 
     for disk in disks {
         let mut lines = rates(disk);
         lines.extend(disk.latency_target.map(|target| format!("latency_target: {target}")));
+        lines.extend(sharing(&disk.sharing));
         measured(&mut lines, &disk.measured);
         entry(&mut text, &lines);
     }
@@ -52,6 +55,19 @@ fn rates(disk: &DiskProperties) -> Vec<String> {
     }
     lines.extend(disk.max_cost_function.map(|max| format!("max_cost_function: {max}")));
     lines
+}
+
+fn sharing(sharing: &Sharing) -> Option<String> {
+    match sharing {
+        Sharing::Alone => None,
+        Sharing::Segment { path: None } => Some(String::from("shared: true")),
+        Sharing::Segment { path: Some(path) } => {
+            Some(format!("shared: {{path: {}}}", scalar(&path.to_string_lossy())))
+        }
+        Sharing::Part(millionths) => {
+            Some(format!("share_of_disk: {:?}", f64::from(*millionths) / 1e6))
+        }
+    }
 }
 
 fn measured(lines: &mut Vec<String>, measured: &Measured) {

@@ -13,7 +13,8 @@ use super::disk::DiskRecord;
 use super::error::SchedulerError;
 use super::layout::{DEFAULT_DISK, Layout};
 use crate::messages;
-use crate::properties::{DISKS_MAX, Device, TargetBelowBase};
+use crate::properties::{DISKS_MAX, Device, Sharing, TargetBelowBase};
+use crate::siblings::Segment;
 
 /// A disk whose figures and paths were found to be good.
 pub(crate) struct Checked<'a> {
@@ -21,6 +22,7 @@ pub(crate) struct Checked<'a> {
     /// What its mountpoints lie on.
     stacks: Vec<Stack>,
     model: DiskModel,
+    segment: Option<Segment>,
 }
 
 /// A disk, and what its mountpoints lie on.
@@ -49,7 +51,7 @@ impl Registry {
         self.coverage.retain(stays);
         self.disks.retain(stays);
         let mut applied = Vec::new();
-        for (Checked { config, stacks, model }, known) in checked.into_iter().zip(known) {
+        for (Checked { config, stacks, model, segment }, known) in checked.into_iter().zip(known) {
             config.warnings().for_each(messages::warn);
             let disk = if let Some(disk) = known {
                 let model = config.properties.priced(model, &disk.policy, self.parts);
@@ -69,6 +71,7 @@ impl Registry {
             for group in disk.groups() {
                 group.io.set_ceiling(config.properties.measured.ceiling);
             }
+            disk.set_sharing(&config.properties.sharing, segment);
             disk.set_rates(config.properties.rates());
             disk.set_sector(config.properties.physical_block_size);
             stacks.iter().for_each(|stack| self.coverage.add(stack, &disk));
@@ -153,7 +156,14 @@ pub(crate) fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>
                 _ => stacks.push(stack),
             }
         }
-        checked.push(Checked { config, stacks, model });
+        let segment = match &config.properties.sharing {
+            Sharing::Segment { path: Some(path) } => Segment::open(path, false).map(Some),
+            Sharing::Segment { path: None } => Segment::of_disk(&machine, &stacks).map(Some),
+            _ => Ok(None),
+        };
+        let segment =
+            segment.map_err(|source| SchedulerError::Shared { disk: name.clone(), source })?;
+        checked.push(Checked { config, stacks, model, segment });
     }
     Ok(checked)
 }
@@ -195,7 +205,7 @@ mod tests {
             let below = DeviceNumber { major: 4002, minor };
             let layers = vec![Layer::Device(number), Layer::Device(below)];
             let stack = Stack { number, mount: None, layers };
-            Checked { config, stacks: vec![stack], model: config.model(1).unwrap() }
+            Checked { config, stacks: vec![stack], model: config.model(1).unwrap(), segment: None }
         });
         registry.apply(checked.collect(), layout()).map(|(applied, _)| applied)
     }
@@ -224,7 +234,12 @@ mod tests {
     fn a_disk_stays_while_anybody_holds_it_or_has_named_it_without_a_mountpoint() {
         let mut registry = registry();
         let config = DiskConfig::new("by name", RATES);
-        let checked = Checked { config: &config, stacks: vec![], model: config.model(1).unwrap() };
+        let checked = Checked {
+            config: &config,
+            stacks: vec![],
+            model: config.model(1).unwrap(),
+            segment: None,
+        };
         drop(registry.apply(vec![checked], layout()).unwrap());
         let mut held = reload(&mut registry, 0..1).unwrap();
         let disk = held.remove(0).0;

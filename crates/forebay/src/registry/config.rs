@@ -7,7 +7,7 @@ use forebay_core::{
     Control, DiskModel, DiskRates, LatencyTarget, ModelError, Policy, QueueDiscipline,
 };
 
-use crate::properties::{DiskProperties, RegionChoice};
+use crate::properties::{DiskProperties, RegionChoice, Sharing};
 
 /// How a new disk decides which requests may go, and when.
 pub(crate) struct Rules {
@@ -99,6 +99,36 @@ impl DiskConfig {
     #[must_use]
     pub fn duplex(mut self, duplex: bool) -> Self {
         self.properties.duplex = duplex;
+        self
+    }
+
+    /// Gives this process a fixed part of the disk, above 0 and up to 1, whatever other processes do
+    /// and whether they have this library or not. [`Policy::PaceWindow`] and [`Policy::TokenBucket`]
+    /// alone follow it, and what this says of [`DiskConfig::shared`] holds for it too.
+    #[must_use]
+    pub fn share_of_disk(mut self, part: f64) -> Self {
+        self.properties.sharing = Sharing::part(part);
+        self
+    }
+
+    /// Shares the disk with other processes of the same user that do the same: by the shares of the
+    /// classes in which each has work, and what one leaves unused the others get. They find each other
+    /// by a file named after the device of the first mountpoint, in `$XDG_RUNTIME_DIR/forebay` or
+    /// `/run/forebay`; see also [`Sharing::Segment`]. All should have the same figures of the disk.
+    ///
+    /// While others use the disk the figures say how much goes, and trials pause, a latency target is
+    /// not followed, and no base latency is learnt: one process cannot tell what the others cause.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        self.properties.sharing = Sharing::Segment { path: None };
+        self
+    }
+
+    /// [Shares](Self::shared) the disk by the file at `path`, for disks whose device is not known or
+    /// processes that do not see the same one.
+    #[must_use]
+    pub fn shared_at(mut self, path: impl Into<PathBuf>) -> Self {
+        self.properties.sharing = Sharing::Segment { path: Some(path.into()) };
         self
     }
 

@@ -13,6 +13,8 @@ use crate::io_thread::{IoThreads, IoThreadsConfig};
 use crate::metrics::{Held, QueueMetrics};
 use crate::page_cache::DiskFiles;
 use crate::permit::DiskGroup;
+use crate::properties::Sharing;
+use crate::siblings::Segment;
 use crate::sys::clock::Clock;
 use crate::sys::fork::Process;
 use crate::sys::lock::Lock;
@@ -33,6 +35,7 @@ pub(crate) struct DiskRecord {
     nodes: Box<[Node]>,
     /// What it was last configured with.
     rates: Lock<Option<DiskRates>>,
+    sharing: Lock<SharingState>,
     /// Writes back what is dirty in memory, and flushes.
     pub(crate) workers: Workers,
     /// Where files that are written through the page cache are held.
@@ -43,6 +46,16 @@ pub(crate) struct DiskRecord {
     pub(crate) failed_files: Arc<FailedFiles>,
     /// The bytes of a sector, if the disk misreports them; otherwise 1.
     sector: AtomicUsize,
+}
+
+/// How a disk is shared as it is configured now.
+#[derive(Debug, Default)]
+struct SharingState {
+    sharing: Sharing,
+    /// Of the threads that there were, the present one has this number.
+    epoch: u64,
+    /// Of which no thread makes use yet.
+    segment: Option<Segment>,
 }
 
 /// A disk as the threads of one NUMA node use it.
@@ -67,6 +80,7 @@ impl DiskRecord {
         let nodes = nodes.into_iter().enumerate().map(node).collect();
         let process = Process::current();
         let (rates, sector) = (Lock::default(), AtomicUsize::new(1));
+        let sharing = Lock::default();
         let (workers, dirty_limits) = (Workers::new(WORKERS_MAX), Arc::default());
         let (held_files, failed_files) = (DiskFiles::default(), Arc::default());
         Self {
@@ -75,6 +89,7 @@ impl DiskRecord {
             policy,
             nodes,
             rates,
+            sharing,
             workers,
             held_files,
             dirty_limits,
@@ -86,6 +101,11 @@ impl DiskRecord {
     /// All I/O groups.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &Arc<DiskGroup>> {
         self.nodes.iter().flat_map(|node| node.groups.iter())
+    }
+
+    /// The I/O groups of one direction of a duplex disk, or of all requests.
+    pub(super) fn groups_of(&self, direction: usize) -> impl Iterator<Item = &Arc<DiskGroup>> {
+        self.nodes.iter().filter_map(move |node| node.groups.iter().nth(direction))
     }
 
     /// Whether the disk does what its figures say, over all I/O groups.
@@ -126,6 +146,35 @@ impl DiskRecord {
     /// Makes all queues and their waiters look for changes.
     pub(crate) fn wake_queues(&self) {
         self.groups().for_each(|group| group.wakers.wake_all());
+    }
+
+    /// The disk is shared like this from now on; what it was before ends.
+    pub(super) fn set_sharing(&self, sharing: &Sharing, segment: Option<Segment>) {
+        let mut state = self.sharing.lock();
+        if state.sharing == *sharing {
+            return;
+        }
+        let epoch = state.epoch + 1;
+        *state = SharingState { sharing: sharing.clone(), epoch, segment };
+        drop(state);
+        let part = if let Sharing::Part(part) = sharing { Some(*part) } else { None };
+        (0..2).for_each(|direction| self.set_part(direction, part));
+    }
+
+    /// The segment that no thread makes use of yet, and the number of the thread that is to.
+    pub(super) fn take_segment(&self) -> Option<(Segment, u64)> {
+        let mut state = self.sharing.lock();
+        Some((state.segment.take()?, state.epoch))
+    }
+
+    /// Whether the thread of this number is the present one.
+    pub(super) fn is_shared_since(&self, epoch: u64) -> bool {
+        self.sharing.lock().epoch == epoch
+    }
+
+    pub(super) fn set_part(&self, direction: usize, part: Option<u32>) {
+        let now = Clock::of_process().now();
+        self.groups_of(direction).for_each(|group| group.io.set_part(now, part));
     }
 
     /// Notes what the disk is configured with.

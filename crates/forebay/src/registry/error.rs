@@ -7,6 +7,7 @@ use forebay_core::{ModelError, SHARDS_MAX};
 
 use super::layout::{DEFAULT_CLASS, IO_GROUPS_MAX};
 use crate::properties::{ConfigError, DISKS_MAX, Device, TargetBelowBase};
+use crate::siblings::SegmentError;
 use crate::sys::fork::Forked;
 
 /// Why a class or a group of classes could not be made, changed or removed.
@@ -90,6 +91,14 @@ pub enum SchedulerError {
         second: String,
         /// The device.
         device: Device,
+    },
+    /// A disk cannot be shared with other processes as it is configured.
+    #[error("the disk `{disk}` cannot be shared: {source}")]
+    Shared {
+        /// Name of the disk.
+        disk: String,
+        /// What is wrong.
+        source: SegmentError,
     },
     /// Two disks have one name.
     #[error("there are two disks named `{name}`; give one of them another name")]

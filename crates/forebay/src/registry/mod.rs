@@ -10,6 +10,7 @@ mod error;
 mod layout;
 mod lookups;
 mod shared;
+mod sharing;
 mod slots;
 mod unlisted;
 
@@ -26,6 +27,7 @@ pub use self::error::{ClassError, SchedulerError};
 pub(crate) use self::layout::Layout;
 pub use self::layout::{DEFAULT_CLASS, DEFAULT_DISK, IO_GROUPS_MAX};
 pub(crate) use self::shared::{Beginning, Shared};
+pub(crate) use self::sharing::start as start_sharing;
 pub(crate) use self::unlisted::UnlistedRule;
 pub use self::unlisted::{Unlisted, UnlistedError};
 

@@ -176,7 +176,8 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Makes the scheduler. Starts no thread and opens no file. With the first permit, file or
+    /// Makes the scheduler. Starts no thread and opens no file, except for disks that are
+    /// [shared](DiskConfig::shared). With the first permit, file or
     /// shard a thread begins, one for the process, that looks once a second at what the disks did.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use crate::accounting;
 use crate::class::{Class, ClassGroup, innermost};
 use crate::disk::Disk;
 use crate::properties::Properties;
-use crate::registry::{Applied, ClassError, DiskConfig, SchedulerError, Shared};
+use crate::registry::{Applied, ClassError, DiskConfig, SchedulerError, Shared, start_sharing};
 use crate::sys::clock::Clock;
 
 /// Disks, each with one budget, and the classes that share them. Cheap to
@@ -47,6 +47,7 @@ impl Scheduler {
     fn new(shared: Shared, applied: &[Applied]) -> Self {
         let shared = Arc::new(shared);
         accounting::watch(&shared, applied);
+        start_sharing(&shared, applied);
         Self { shared }
     }
 
@@ -70,6 +71,7 @@ impl Scheduler {
         let disks: Vec<_> = properties.disks.iter().map(DiskConfig::from_properties).collect();
         let applied = self.shared.reload(&disks)?;
         accounting::watch(&self.shared, &applied);
+        start_sharing(&self.shared, &applied);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod library_thread;
 pub(crate) mod lock;
 pub(crate) mod numa;
 pub(crate) mod panics;
+pub(crate) mod record_lock;
 pub(crate) mod sync;
 pub(crate) mod ticker;
 pub(crate) mod waker;

@@ -11,7 +11,7 @@ use forebay_core::{Ceiling, LatencyTarget, Op};
 
 use crate::properties::{
     CostAt, DiscardCost, DiskProperties, Lasting, Measured, MeasuredDirection, MixRegion,
-    Properties, REGION_RADII, RegionGoal, Steadiness, TargetBelowBase,
+    Properties, REGION_RADII, RegionGoal, Sharing, Steadiness, TargetBelowBase,
 };
 
 fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
@@ -36,6 +36,7 @@ fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
             duplex: flags.0,
             max_cost_function: flags.1,
             latency_target: None,
+            sharing: Sharing::Alone,
         })
 }
 
@@ -73,6 +74,15 @@ fn latency_target() -> impl Strategy<Value = LatencyTarget> {
     })
 }
 
+fn sharing() -> impl Strategy<Value = Sharing> {
+    let path = option::of("/.{1,20}[a-z]".prop_map(PathBuf::from));
+    prop_oneof![
+        Just(Sharing::Alone),
+        path.prop_map(|path| Sharing::Segment { path }),
+        (1..=1_000_000_u32).prop_map(Sharing::Part),
+    ]
+}
+
 fn region() -> impl Strategy<Value = MixRegion> {
     let radii = vec(1..=1_u32 << 17, REGION_RADII);
     let rates = (1..=1_000_000_000_000_u64, 1..=100_000_000_u64);
@@ -102,9 +112,9 @@ fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
             regions.len() < 2 || regions[0].latency != regions[1].latency
         }),
         option::of((0.001..99.999, time())),
-        option::of(latency_target()),
+        (option::of(latency_target()), sharing()),
     );
-    parts.prop_map(move |(read, write, times, regions, goal, target)| {
+    parts.prop_map(move |(read, write, times, regions, goal, (target, sharing))| {
         let ((seeks, ceiling), base_latency, flush, discard) = times;
         let region_goal =
             goal.map(|(read_percentile, latency)| RegionGoal { read_percentile, latency });
@@ -124,7 +134,7 @@ fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
         let max_cost_function = if summed { None } else { disk.max_cost_function };
         let latency_target = target
             .filter(|&target| TargetBelowBase::check(Some(target), measured.base_latency).is_ok());
-        DiskProperties { measured, max_cost_function, latency_target, ..disk.clone() }
+        DiskProperties { measured, max_cost_function, latency_target, sharing, ..disk.clone() }
     })
 }
 

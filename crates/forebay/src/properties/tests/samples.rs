@@ -4,7 +4,7 @@ use std::path::Path;
 
 use forebay_core::Op;
 
-use crate::properties::{DiskProperties, Measured, Properties};
+use crate::properties::{DiskProperties, Measured, Properties, Sharing};
 
 /// The disk of `samples/iotune.yaml`.
 pub(super) fn measured() -> DiskProperties {
@@ -20,6 +20,7 @@ pub(super) fn measured() -> DiskProperties {
         duplex: false,
         max_cost_function: None,
         latency_target: None,
+        sharing: Sharing::Alone,
         measured: Measured::default(),
     }
 }

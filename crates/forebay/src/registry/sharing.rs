@@ -1,0 +1,205 @@
+//! A disk that other processes use too: what this process wants of it, and its part.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use forebay_core::Time;
+
+use super::apply::Applied;
+use super::class::ClassRecord;
+use super::disk::DiskRecord;
+use super::shared::Shared;
+use crate::messages;
+use crate::metrics::Held;
+use crate::siblings::{Demand, Segment, Siblings, Slot};
+use crate::sys::clock::Clock;
+use crate::sys::panics::contain;
+
+/// How often a process says what it wants, and looks at what others say. More often costs processor
+/// time; less often leaves unused what others have just left.
+const LOOK: Duration = Duration::from_millis(50);
+/// A class counts for so long after its last request, in nanoseconds (1 s), so that one with few requests
+/// does not come and go.
+const COUNTS_NANOS: u64 = 1_000_000_000;
+/// What is used is an average over about so many looks. Over fewer it is noise on a slow disk; over more,
+/// what others leave is given out later.
+const LOOKS_AVERAGED: f64 = 6.0;
+/// Work waits for the disk where it did for one part in so many of the time between two looks.
+const WAITS_PART: u64 = 8;
+/// Queues are woken where the part grows by more than one part in so many.
+const WAKES_PART: u32 = 8;
+
+/// Starts a thread for each disk that is shared by a segment and has none yet.
+pub(crate) fn start(scheduler: &Arc<Shared>, applied: &[Applied]) {
+    for (disk, _) in applied {
+        let Some((segment, epoch)) = disk.take_segment() else { continue };
+        let (scheduler, weak) = (Arc::downgrade(scheduler), Arc::downgrade(disk));
+        let thread = thread::Builder::new().name(String::from("forebay-share"));
+        let run = move || {
+            let mut looker = Looker::new(segment);
+            while contain(|| looker.look(&scheduler, &weak, epoch)) == Some(true) {
+                thread::sleep(LOOK);
+            }
+        };
+        if let Err(error) = thread.spawn(run) {
+            let name = &disk.name;
+            messages::warn(format!("disk `{name}` is not shared with other processes: {error}"));
+        }
+    }
+}
+
+/// Looks at the segment of a disk.
+struct Looker {
+    segment: Segment,
+    siblings: Siblings,
+    meters: [Meter; 2],
+    sequence: u64,
+    parts: [Option<u32>; 2],
+    has_failed: bool,
+}
+
+impl Looker {
+    fn new(segment: Segment) -> Self {
+        let (siblings, meters) = (Siblings::default(), Default::default());
+        Self { segment, siblings, meters, sequence: 0, parts: [None; 2], has_failed: false }
+    }
+
+    /// Whether there is anything to look at any more.
+    fn look(&mut self, scheduler: &Weak<Shared>, disk: &Weak<DiskRecord>, epoch: u64) -> bool {
+        let (Some(scheduler), Some(disk)) = (scheduler.upgrade(), disk.upgrade()) else {
+            return false;
+        };
+        let Ok(registry) = scheduler.registry() else { return false };
+        let classes = registry.classes.clone();
+        drop(registry);
+        if !disk.is_shared_since(epoch) {
+            return false;
+        }
+        let now = Clock::of_process().now();
+        let mut demands = [Demand::default(); 2];
+        for (direction, meter) in self.meters.iter_mut().enumerate() {
+            let trim = self.siblings.trims()[direction];
+            demands[direction] = Demand { trim, ..meter.read(now, &disk, direction, &classes) };
+        }
+        let parts = self.exchange(now, demands).unwrap_or_else(|error| {
+            if !std::mem::replace(&mut self.has_failed, true) {
+                let path = self.segment.path().display();
+                messages::warn(format!(
+                    "disk `{}` is not shared with other processes for now: {path}: {error}",
+                    disk.name
+                ));
+            }
+            [None; 2]
+        });
+        let grown = (0..2).any(|of| grows(self.parts[of], parts[of]));
+        (0..2).for_each(|direction| disk.set_part(direction, parts[direction]));
+        self.parts = parts;
+        if grown {
+            disk.wake_queues();
+        }
+        true
+    }
+
+    /// Says what this process wants; returns its parts.
+    fn exchange(&mut self, now: Time, demands: [Demand; 2]) -> io::Result<[Option<u32>; 2]> {
+        if self.segment.is_gone() {
+            let path: &Path = self.segment.path();
+            self.segment = Segment::open(path, false).map_err(io::Error::other)?;
+        }
+        self.sequence += 1;
+        self.segment.write(Slot { sequence: self.sequence, demands })?;
+        let slots = self.segment.read()?;
+        let parts = self.siblings.look(now, demands, &slots, |slot| self.segment.has_owner(slot));
+        self.has_failed = false;
+        Ok(parts)
+    }
+}
+
+fn grows(before: Option<u32>, after: Option<u32>) -> bool {
+    let Some(before) = before else { return false };
+    after.is_none_or(|after| after > before.saturating_add(before / WAKES_PART))
+}
+
+/// Measures what a process uses of one direction of a disk.
+#[derive(Debug, Default)]
+struct Meter {
+    at: Time,
+    waited_nanos: u64,
+    used: f64,
+    /// What each class has used so far, by name, and when that rose last.
+    classes: BTreeMap<String, (u64, Time)>,
+}
+
+impl Meter {
+    fn read(
+        &mut self,
+        now: Time,
+        disk: &DiskRecord,
+        direction: usize,
+        classes: &[Arc<ClassRecord>],
+    ) -> Demand {
+        let nanos = now.nanos_since(self.at).max(1);
+        let (mut used_nanos, mut waited_nanos, mut groups, mut in_disk) = (0, 0, 0, 0);
+        let mut shares = BTreeMap::new();
+        let mut before = std::mem::take(&mut self.classes);
+        for group in disk.groups_of(direction) {
+            groups += 1;
+            waited_nanos =
+                group.all_metrics().fold(waited_nanos, |sum, queue| sum + queue.waited_nanos());
+        }
+        for class in classes {
+            let held = held(disk, direction, class);
+            let (then, rose_at) =
+                before.remove(&class.name).unwrap_or((held.cost_nanos, Time::ZERO));
+            let more = held.cost_nanos.saturating_sub(then);
+            used_nanos += more;
+            in_disk += held.in_disk;
+            let rose_at = if more > 0 || held.in_disk > 0 { now } else { rose_at };
+            if rose_at > Time::ZERO && now.nanos_since(rose_at) < COUNTS_NANOS {
+                let (name, of_top) = top(class);
+                shares.insert(name, of_top);
+            }
+            self.classes.insert(class.name.clone(), (held.cost_nanos, rose_at));
+        }
+        let is_first = self.at == Time::ZERO;
+        self.at = now;
+        let waited =
+            waited_nanos.saturating_sub(std::mem::replace(&mut self.waited_nanos, waited_nanos));
+        if !is_first && groups > 0 {
+            let used = used_nanos as f64 / nanos as f64 / f64::from(groups);
+            let is_idle = used_nanos == 0 && in_disk == 0;
+            self.used = if is_idle { 0.0 } else { self.used + (used - self.used) / LOOKS_AVERAGED };
+        }
+        Demand {
+            weight: shares.values().sum(),
+            used: (self.used * 1e6) as u32,
+            wants: !is_first && waited >= nanos / WAITS_PART,
+            trim: 0,
+        }
+    }
+}
+
+fn held(disk: &DiskRecord, direction: usize, class: &ClassRecord) -> Held {
+    let mut held = Held::default();
+    for group in disk.groups_of(direction) {
+        if let Some(id) = class.id(group.slot) {
+            group.published_metrics().for_each(|queue| queue.add_held_to(id, &mut held));
+        }
+    }
+    held
+}
+
+/// The class, or the outermost group that it is in, with its shares.
+fn top(class: &ClassRecord) -> (&str, u32) {
+    let Some(mut group) = class.parent.as_ref() else {
+        return (&class.name, class.settings().shares);
+    };
+    while let Some(parent) = &group.parent {
+        group = parent;
+    }
+    (&group.name, group.settings().shares)
+}

@@ -1,0 +1,229 @@
+//! The file in which the processes that share a disk tell each other what they want of it.
+//!
+//! It is read and written by calls, and not mapped: whoever truncates a mapped file ends all processes
+//! that look at it (`SIGBUS`). A look takes some microseconds, 20 times a second. Nobody waits for
+//! anybody: a process writes its own slot alone, and a slot that is half written is not read.
+
+use std::env;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use forebay_block::{Machine, Stack};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, ftruncate, mkdir, openat};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+
+use super::slot::{SLOT_LEN, Slot};
+use crate::sys::fork::ParentFd;
+use crate::sys::record_lock;
+
+/// The first bytes of a segment of this version.
+const HEADER: &[u8; 24] = b"forebay siblings v000001";
+/// They take the place of a slot.
+const HEADER_LEN: usize = SLOT_LEN;
+/// Most processes that share a disk.
+pub(crate) const PROCESSES_MAX: usize = 256;
+const LEN: usize = HEADER_LEN + PROCESSES_MAX * SLOT_LEN;
+/// What others may do with the directory and the file.
+const WRITABLE_BY_ALL: u32 = 0o002;
+const OPEN_TO_OTHERS: u32 = 0o077;
+
+/// Why a disk is not shared by a segment.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// What the system says.
+    #[error("{path}: {source}")]
+    System {
+        /// The segment or its directory.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+    /// Others could replace it.
+    #[error("{path}: {why}")]
+    Unsafe {
+        /// The segment or its directory.
+        path: PathBuf,
+        /// What is wrong, and what is expected.
+        why: &'static str,
+    },
+    /// Another version wrote it.
+    #[error("{path}: not a segment of this version of forebay; give these processes another path")]
+    Version {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// There are too many.
+    #[error("{path}: {PROCESSES_MAX} processes share the disk already")]
+    Full {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// No device says which processes share a disk.
+    #[error(
+        "no mountpoint of the disk is known, so `shared` needs a `path`, the same in each process"
+    )]
+    NoDevice,
+}
+
+forebay_core::debug_as_display!(SegmentError);
+
+/// A segment with a slot of this process.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    file: ParentFd,
+    path: PathBuf,
+    /// The number of the slot, whose first byte is locked as long as the process lives.
+    pub(crate) slot: usize,
+}
+
+impl Segment {
+    /// The segment of the disk below the first of its mountpoints: in `$XDG_RUNTIME_DIR/forebay`, or
+    /// in `/run/forebay`.
+    pub(crate) fn of_disk(machine: &Machine, stacks: &[Stack]) -> Result<Self, SegmentError> {
+        let stack = stacks.first().ok_or(SegmentError::NoDevice)?;
+        let disk = stack.counted_disk(machine).map_or(stack.number, |disk| disk.number);
+        let runtime_dir = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let runtime_dir = runtime_dir.filter(|dir| dir.is_absolute());
+        let dir = runtime_dir.unwrap_or_else(|| PathBuf::from("/run")).join("forebay");
+        Self::open(&dir.join(format!("disk-{}-{}", disk.major, disk.minor)), true)
+    }
+
+    /// Opens the segment of this path, or makes it, and takes a slot. The directory is made where it is
+    /// missing and `makes_dir`.
+    pub(crate) fn open(path: &Path, makes_dir: bool) -> Result<Self, SegmentError> {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(not_safe(path, "not the path of a file"));
+        };
+        if makes_dir
+            && let Err(error) = mkdir(dir, Mode::RWXU)
+            && error != Errno::EXIST
+        {
+            return Err(system(dir, error));
+        }
+        let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
+        // a directory that the system made may be a link, such as /var/run
+        let flags = if makes_dir { flags | OFlags::NOFOLLOW } else { flags };
+        let opened = openat(CWD, dir, flags, Mode::empty()).map_err(|error| system(dir, error))?;
+        let stat = fstat(&opened).map_err(|error| system(dir, error))?;
+        if stat.st_mode & WRITABLE_BY_ALL != 0 {
+            return Err(not_safe(dir, "a directory that everybody may write to; choose another"));
+        }
+        if stat.st_uid != 0 && !is_own(&stat) {
+            return Err(not_safe(
+                dir,
+                "a directory of another user; choose one of this user or root",
+            ));
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let file = openat(&opened, name, flags, Mode::RUSR | Mode::WUSR);
+        let file = file.map_err(|error| system(path, error))?;
+        check(path, &file)?;
+        let segment = Self { file: ParentFd::new(file), path: path.to_owned(), slot: 0 };
+        let slot = (0..PROCESSES_MAX).find(|slot| {
+            let range = (offset(*slot) as i64, 1);
+            record_lock::ask(segment.file.as_fd(), libc::F_OFD_SETLK, libc::F_WRLCK, range).is_ok()
+        });
+        let full = || SegmentError::Full { path: path.to_owned() };
+        Ok(Self { slot: slot.ok_or_else(full)?, ..segment })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the slot of this process, and puts right what others have done to the file.
+    pub(crate) fn write(&self, slot: Slot) -> io::Result<()> {
+        let stat = fstat(self.file.as_fd())?;
+        if stat.st_size != LEN as i64 {
+            lay_out(&self.file)?;
+        }
+        write_all(&self.file, &slot.to_bytes(), offset(self.slot))
+    }
+
+    /// Whether the file was removed or replaced, so that who comes later finds another one.
+    pub(crate) fn is_gone(&self) -> bool {
+        fstat(self.file.as_fd()).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+
+    /// What the other processes say.
+    pub(crate) fn read(&self) -> io::Result<Vec<(usize, Slot)>> {
+        let mut bytes = vec![0; LEN];
+        let len = read_all(&self.file, &mut bytes)?;
+        let slots = bytes[..len].get(HEADER_LEN..).unwrap_or_default().chunks_exact(SLOT_LEN);
+        let said = slots.enumerate().filter(|(number, _)| *number != self.slot);
+        Ok(said.filter_map(|(number, bytes)| Some((number, Slot::from_bytes(bytes)?))).collect())
+    }
+
+    /// Whether the owner of a slot may be alive: it, or a child that it forked, has its lock.
+    pub(crate) fn has_owner(&self, slot: usize) -> bool {
+        record_lock::of_another(self.file.as_fd(), (offset(slot) as i64, 1)).is_some()
+    }
+}
+
+const fn offset(slot: usize) -> usize {
+    HEADER_LEN + slot * SLOT_LEN
+}
+
+/// Whether this is a segment of this user and version, or a new file, which becomes one.
+fn check(path: &Path, file: &OwnedFd) -> Result<(), SegmentError> {
+    let stat = fstat(file).map_err(|error| system(path, error))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(not_safe(path, "not a regular file"));
+    }
+    if !is_own(&stat) {
+        return Err(not_safe(path, "a file of another user; processes of one user share a disk"));
+    }
+    if stat.st_mode & OPEN_TO_OTHERS != 0 {
+        return Err(not_safe(path, "open to other users; expected the mode 0600"));
+    }
+    let failed = |source| SegmentError::System { path: path.to_owned(), source };
+    if stat.st_size == 0 {
+        return lay_out(file).map_err(failed);
+    }
+    let mut header = [0; HEADER.len()];
+    read_all(file, &mut header).map_err(failed)?;
+    // all zero between the two steps of who makes it
+    let is_new = header == [0; HEADER.len()];
+    if stat.st_size != LEN as i64 || !(is_new || &header == HEADER) {
+        return Err(SegmentError::Version { path: path.to_owned() });
+    }
+    Ok(())
+}
+
+/// Gives a new file, or one that was truncated, its length and header. Several may do it at once.
+fn lay_out(file: &impl AsFd) -> io::Result<()> {
+    retry_on_intr(|| ftruncate(file, LEN as u64))?;
+    write_all(file, HEADER, 0)
+}
+
+fn write_all(file: &impl AsFd, bytes: &[u8], at: usize) -> io::Result<()> {
+    let written = retry_on_intr(|| pwrite(file, bytes, at as u64))?;
+    if written == bytes.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
+}
+
+/// Reads from the beginning, as much as there is.
+fn read_all(file: &impl AsFd, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut len = 0;
+    while len < bytes.len() {
+        match retry_on_intr(|| pread(file, &mut bytes[len..], len as u64))? {
+            0 => break,
+            more => len += more,
+        }
+    }
+    Ok(len)
+}
+
+fn is_own(stat: &Stat) -> bool {
+    stat.st_uid == rustix::process::geteuid().as_raw()
+}
+
+fn not_safe(path: &Path, why: &'static str) -> SegmentError {
+    SegmentError::Unsafe { path: path.to_owned(), why }
+}
+
+fn system(path: &Path, error: Errno) -> SegmentError {
+    SegmentError::System { path: path.to_owned(), source: error.into() }
+}
