@@ -221,7 +221,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     (
         "forebay-sqlite",
         &[
-            "say",
+            "unscheduled",
             "classes",
             "connection",
             "context",
