@@ -1,5 +1,4 @@
 //! Disks with faults.
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
 use forebay_core::{Op, Time};
 use forebay_sim::disk::{Command, Completion, SimDisk, Status};

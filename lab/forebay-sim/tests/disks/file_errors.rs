@@ -1,5 +1,4 @@
 //! What is said about wrong disk files.
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
 use forebay_config::Source;
 use forebay_sim::spec::DiskSpec;

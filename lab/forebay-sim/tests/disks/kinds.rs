@@ -1,5 +1,4 @@
 //! What each kind of disk does under a closed loop, against what its parameters say.
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
 use forebay_core::{Op, Time};
 use forebay_sim::disk::Command;

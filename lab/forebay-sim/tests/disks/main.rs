@@ -1,5 +1,5 @@
 //! Disks of all kinds, and those that follow latency surfaces, against what was stated or measured.
-#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
 mod closed_loop;
 mod edge;
