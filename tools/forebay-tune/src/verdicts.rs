@@ -349,6 +349,10 @@ fn figures(fit: &Fit) -> [(&'static str, Figure); 4] {
 fn behaviour(fit: &Fit, add: &mut AddVerdict<'_>) {
     for (name, knee) in [("reads", &fit.read_knee), ("writes", &fit.write_knee)] {
         let said = match knee.requests {
+            Some(1) => format!(
+                "With one of the small {name} in flight it does 95 % of the most that it did; with \
+                 more they wait longer."
+            ),
             Some(requests) => format!(
                 "With {requests} small {name} in flight it does 95 % of the most that it did; with \
                  more they wait longer."

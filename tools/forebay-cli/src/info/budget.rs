@@ -51,7 +51,8 @@ pub(super) struct Budget {
     /// Reads and writes of 4 KiB, then of 128 KiB, that fill the window.
     pub(super) depth: u64,
     pub(super) depth_large: u64,
-    /// Reads and writes of 4 KiB that keep the disk busy, for the number of I/O queues.
+    /// Requests of 4 KiB that keep the disk busy, as measured or else by its figures, for the number of
+    /// I/O queues.
     #[serde(skip)]
     pub(super) queue_depth: u64,
 }
@@ -147,9 +148,17 @@ impl Budget {
             run_us: run.map(us),
             depth: fitting(goal, model.dearer_cost(4096)),
             depth_large: fitting(goal, large_cost),
-            queue_depth: fitting(group.busy_window(), model.dearer_cost(4096)),
+            queue_depth: knee(disk)
+                .unwrap_or_else(|| fitting(group.busy_window(), model.dearer_cost(4096))),
         }
     }
+}
+
+/// Small requests of either direction in flight that do 95 % of its rate, where that was measured.
+fn knee(disk: &DescribedDisk) -> Option<u64> {
+    let measured = &disk.figures.as_ref()?.properties.measured;
+    let requests = measured.read.knee?.max(measured.write.knee?);
+    Some(requests.round().max(1.0) as u64)
 }
 
 /// How many requests of `cost` go before the window is closed.

@@ -151,6 +151,16 @@ fn the_goal_says_what_decides_it() {
 }
 
 #[test]
+fn a_disk_is_busy_with_as_many_requests_as_its_measured_knee_says() {
+    let said = text(&file(
+        "disks: [{mountpoint: /a, read_iops: 95243, write_iops: 126465, read_bandwidth: 518M, \
+         write_bandwidth: 518M, base_latency_us: 260, read_knee: 256.0, write_knee: 1.0}]",
+    ));
+    assert!(said.contains("knee             256 reads or 1 writes in flight"), "{said}");
+    assert!(said.contains("the disk is busy with 256 requests of 4 KiB"), "{said}");
+}
+
+#[test]
 fn a_ceiling_is_said_to_be_one() {
     let said = |line: &str| {
         let disks = file(&format!(

@@ -36,7 +36,7 @@ pub(super) fn speed(figures: &DiskFigures) -> Option<Finding> {
         _ if figures.more_unscheduled == Some(false) => None,
         Some(speed) if speed > SPEED_ABOVE => {
             let what = format!("The disk does {:.0} % of what its figures say", speed * 100.0);
-            let remedy = "The configured rates are too low; the disk is idle while requests queue: run `forebay tune DIR`";
+            let remedy = "They are too low for this mix: run `forebay tune DIR`";
             Some(Finding::new(FindingKind::ModelTooSlow, what, remedy))
         }
         _ => idle(figures),

@@ -244,6 +244,7 @@ fn targets_flows_errors_and_what_hangs_are_told() {
     assert_eq!(kinds(&figures), [FindingKind::Errors]);
     let fast = DiskFigures { speed: Some(1.5), ..healthy() };
     assert_eq!(kinds(&fast), [FindingKind::ModelTooSlow]);
+    assert!(!findings(&fast)[0].to_string().contains("idle"), "{}", findings(&fast)[0]);
     // of two queues for ten seconds
     let idle = |pace_disk_idle| {
         let blocked = BlockedSeconds { pace_disk_idle, ..BlockedSeconds::default() };
