@@ -101,6 +101,25 @@ fn a_disk_that_lost_as_much_without_the_scheduler_is_said_to_have_lost_it() {
     assert!(ended.stdout.contains("LOST The disk itself lost speed: bulk MB/s -1"), "{ended:?}");
     let same = diff(&[&old, &of("same.json", 300_000_000, "3")], &[]);
     assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
+    // at other times in each run
+    for run in 1..=3 {
+        let [before, after] =
+            [(300_000_000, 2 * run), (270_000_000, 2 * run + 1)].map(|(rate, run)| {
+                let (name, seed) = (format!("uneven-{run}.json"), run.to_string());
+                beside(&lab, &name, rate, &seed, &uneven(run), JOBS, "none")
+            });
+        diff(&[&before, &after], &[]).complains(2, &["not comparable: ", "too uneven to tell"]);
+    }
+}
+
+/// A disk that is slow now and then.
+fn uneven(run: u64) -> String {
+    let slow = |at: u64| {
+        let from = 1000 + at * 700 + (run * 37 + at * at * 53) % 400;
+        let (until, percent) = (from + 500, 20 + (run * 13 + at * 29) % 60);
+        format!("{{kind: slow, from: {from}ms, to: {until}ms, percent: {percent}}}")
+    };
+    (0..6).map(slow).collect::<Vec<_>>().join(", ")
 }
 
 #[test]

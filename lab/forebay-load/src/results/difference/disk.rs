@@ -9,6 +9,8 @@ use super::{Change, Figure};
 const LOSS_MIN: f64 = 0.05;
 /// Two losses are even that differ by no more than this part of the smaller one.
 const EVEN: f64 = 0.25;
+/// A loss is known whose margin is no more than this part of it.
+const KNOWN: f64 = 0.5;
 
 /// A loss of a job that is even in both columns of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,15 +40,18 @@ impl DiskLoss {
 /// By the changes without the scheduler and with it, each judged by how even its own two runs are.
 pub(super) fn disk_losses(without: &[Change], with: &[Change]) -> Vec<DiskLoss> {
     let loss = |change: &Change| {
-        change.loss().filter(|&loss| change.figure == Figure::Throughput && loss >= LOSS_MIN)
+        let loss = change.loss().filter(|&loss| loss >= LOSS_MIN)?;
+        let margin = change.judged?.margin?;
+        (change.figure == Figure::Throughput && margin <= loss * KNOWN).then_some(loss)
     };
-    let even = |(without, with): (&Change, &Change)| {
-        let losses = [loss(without)?, loss(with)?];
+    let even = |with: &Change| {
+        let same = |other: &&Change| other.job == with.job && other.figure == with.figure;
+        let losses = [loss(without.iter().find(same)?)?, loss(with)?];
         let [less, more] = [losses[0].min(losses[1]), losses[0].max(losses[1])];
         let found = DiskLoss { job: with.job.clone(), changes: losses.map(|loss| -loss) };
         (more - less <= less * EVEN).then_some(found)
     };
-    without.iter().zip(with).filter_map(even).collect()
+    with.iter().filter_map(even).collect()
 }
 
 #[cfg(test)]
@@ -54,27 +59,44 @@ mod tests {
     use super::*;
     use crate::results::difference::Judged;
 
-    fn change(by: f64, significant: bool, figure: Figure) -> Change {
-        let judged = Some(Judged { change: by, margin: Some(0.01), significant });
-        Change { job: "bulk".into(), figure, old: 1.0, new: 1.0 + by, judged, requests: [100, 1] }
+    fn change(by: f64, margin: f64, significant: bool, figure: Figure) -> Change {
+        let judged = Some(Judged { change: by, margin: Some(margin), significant });
+        Change {
+            job: "bulk".into(),
+            figure,
+            old: 1.0,
+            new: 1.0 + by,
+            judged,
+            requests: [100_000, 1],
+        }
     }
 
     #[test]
     fn only_what_both_columns_lost_alike_is_a_loss_of_the_disk() {
-        for (without, with, sure, is_loss) in [
-            (-0.10, -0.10, true, true),
-            (-0.10, -0.12, true, true),
-            (-0.10, -0.10, false, false),
-            (-0.05, -0.20, true, false),
-            (-0.02, -0.02, true, false),
-            (0.10, 0.10, true, false),
-            (-0.10, 0.00, true, false),
+        for (without, with, margin, sure, is_loss) in [
+            (-0.10, -0.10, 0.01, true, true),
+            (-0.10, -0.12, 0.01, true, true),
+            (-0.10, -0.10, 0.01, false, false),
+            (-0.27, -0.32, 0.26, true, false),
+            (-0.05, -0.20, 0.01, true, false),
+            (-0.02, -0.02, 0.01, true, false),
+            (0.10, 0.10, 0.01, true, false),
+            (-0.10, 0.00, 0.01, true, false),
         ] {
-            let of = |by| [change(by, sure, Figure::Throughput)];
+            let of = |by| [change(by, margin, sure, Figure::Throughput)];
             let found = disk_losses(&of(without), &of(with));
-            assert_eq!(!found.is_empty(), is_loss, "{without} {with} {sure}");
+            assert_eq!(!found.is_empty(), is_loss, "{without} {with} {margin} {sure}");
         }
-        let latency = [change(-0.1, true, Figure::P99)];
+        let latency = [change(-0.1, 0.01, true, Figure::P99)];
         assert!(disk_losses(&latency, &latency).is_empty());
+    }
+
+    #[test]
+    fn changes_of_both_columns_are_paired_by_what_they_are_of() {
+        let bulk = change(-0.1, 0.01, true, Figure::Throughput);
+        let reads = Change { job: "reads".into(), ..change(0.0, 0.01, false, Figure::Throughput) };
+        let found = disk_losses(&[reads.clone(), bulk.clone()], &[bulk.clone(), reads.clone()]);
+        assert_eq!(found.iter().map(|loss| loss.job.as_str()).collect::<Vec<_>>(), ["bulk"]);
+        assert!(disk_losses(&[reads], &[bulk]).is_empty());
     }
 }

@@ -7,6 +7,7 @@ mod failed;
 mod outcome;
 mod stood_still;
 mod text;
+mod uneven;
 
 use serde::Serialize;
 
@@ -163,10 +164,16 @@ pub fn difference(old: &Report, new: &Report) -> Result<Difference, String> {
     };
     let noise = |figure| between(&control, figure);
     let scheduled = pairs(before, after)?;
-    let changes = changes(&scheduled, &noise);
+    let mut changes = changes(&scheduled, &noise);
     let by_themselves = |pairs: &[Pair<'_>]| self::changes(pairs, &|_| Noise::default());
     let control = by_themselves(&control);
     let disk = disk::disk_losses(&control, &by_themselves(&scheduled));
+    if uneven::uneven(&control, 0.0).is_some() {
+        // what latencies such a disk gives is chance of another kind than that within a run
+        let latencies = changes.iter_mut().filter(|change| change.figure != Figure::Throughput);
+        let judged = latencies.filter_map(|change| change.judged.as_mut());
+        judged.for_each(|judged| judged.significant = false);
+    }
     let (failed, stood_still) =
         (failed::failed(before, after), stood_still::stood_still(before, after));
     if changes.iter().all(|change| change.judged.is_none()) {

@@ -1,6 +1,7 @@
 //! What a comparison comes to, for a gate.
 
 use super::text::{in_words, waits};
+use super::uneven::uneven;
 use super::{Change, Difference, Figure};
 
 /// A loss from here on is worth telling that it may be one.
@@ -59,7 +60,10 @@ impl Difference {
             return Outcome::Lost(disk);
         }
         let unsure = self.changes.iter().filter(|change| change.is_unsure(least));
-        let unsure: Vec<String> = unsure.map(in_words).collect();
+        let mut unsure: Vec<String> = unsure.map(in_words).collect();
+        if let Some(busiest) = uneven(&self.control, least) {
+            unsure.push(format!("{} without the scheduler", in_words(busiest)));
+        }
         if unsure.is_empty() {
             return Outcome::Passed;
         }
@@ -72,6 +76,11 @@ impl Difference {
 }
 
 impl Change {
+    /// What the number of requests alone moves it by.
+    pub(super) fn counted(&self) -> f64 {
+        COUNTED * (2.0 / self.requests[0].max(1) as f64).sqrt()
+    }
+
     /// Whether it may be a loss of the part `least`, and of a tenth, and the runs are too uneven to
     /// tell.
     fn is_unsure(&self, least: f64) -> bool {
@@ -81,7 +90,7 @@ impl Change {
         if judged.significant {
             return false;
         }
-        let counted = COUNTED * (2.0 / self.requests[0].max(1) as f64).sqrt();
+        let counted = self.counted();
         match self.figure {
             Figure::Throughput => {
                 -judged.change >= LOSS_MIN.max(least).max(counted)

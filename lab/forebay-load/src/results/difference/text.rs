@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use forebay_report::{paragraph_within, percent_of_change};
 
+use super::uneven::uneven;
 use super::{Change, Difference, Figure};
 use crate::results::figures::{duration, megabytes};
 
 /// What changed, as a table and in words.
 pub fn text(difference: &Difference) -> String {
-    let Difference { failed, stood_still, changes, control, disk, other_loads, notes, busy } =
+    let Difference { failed, stood_still, changes, control, disk: lost, other_loads, notes, busy } =
         difference;
     let mut text = String::new();
     for failed in failed {
@@ -21,13 +22,13 @@ pub fn text(difference: &Difference) -> String {
     }
     let _ = writeln!(text, "{:<28}{:>10}{:>10}", "", "before", "now");
     changes.iter().filter(|change| is_shown(change)).for_each(|change| text += &row(change));
-    for loss in disk {
+    for loss in lost {
         let said = format!("The disk itself lost speed: {}.", loss.in_words());
         paragraph_within(&mut text, "LOST ", &said, COLUMNS);
     }
     let found = changes.iter().filter(|change| is_significant(change)).count();
     if found == 0
-        && disk.is_empty()
+        && lost.is_empty()
         && stood_still.is_empty()
         && !failed.iter().any(|failed| failed.is_more)
     {
@@ -35,6 +36,14 @@ pub fn text(difference: &Difference) -> String {
     }
     let moved: Vec<String> =
         control.iter().filter(|change| is_significant(change)).map(in_words).collect();
+    if let Some(busiest) = uneven(control, 0.0) {
+        let said = format!(
+            "{} without the scheduler: the disk is too uneven for latencies to be judged, and for a loss \
+             of a tenth to be seen.",
+            in_words(busiest)
+        );
+        paragraph_within(&mut text, "", &said, COLUMNS);
+    }
     if !moved.is_empty() {
         text += "Without the scheduler the same load changed too: the disk or the machine is not\n\
                  as it was. The margins allow for that.\n";
