@@ -893,7 +893,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__info)
-            opts="-h --properties --disk --mountpoint --shards --numa-nodes --latency-goal --region-goal --no-region --latency-target --format --help"
+            opts="-h --properties --disk --list --mountpoint --shards --numa-nodes --latency-goal --region-goal --no-region --latency-target --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

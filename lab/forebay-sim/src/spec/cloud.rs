@@ -9,7 +9,7 @@ use crate::disk::Cloud;
 
 /// Credits that take longer than this to come back never do, for a simulation.
 const CREDITS_SECONDS_MAX: u64 = 10_000_000;
-const OPERATION_BYTES_DEFAULT: u64 = 256 << 10;
+pub(super) const OPERATION_BYTES_DEFAULT: u64 = 256 << 10;
 
 disk_keys!(RawCloud {
     iops: Option<Located<Quantity>>,

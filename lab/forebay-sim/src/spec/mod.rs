@@ -64,6 +64,7 @@ mod ideal;
 mod presets;
 mod raid0;
 mod raw;
+mod sizes;
 mod surface;
 
 use std::path::Path;
@@ -105,8 +106,8 @@ enum Model {
 }
 
 impl DiskSpec {
-    /// The disk that `name_or_path` means: a preset, or else a disk file (`.yaml`, `.yml`), or
-    /// else a measured surface (`.csv`, or fio's `.json`).
+    /// The disk that `name_or_path` means: a preset, or else a size of [`DiskSpec::sizes`], or else
+    /// a disk file (`.yaml`, `.yml`), or else a measured surface (`.csv`, or fio's `.json`).
     ///
     /// # Errors
     /// There is no such preset and no such file, or the file cannot be read, is not of the format
@@ -120,6 +121,9 @@ impl DiskSpec {
         if let Some(text) = presets::text(name_or_path) {
             let file = format!("preset {name_or_path}");
             return Self::parse_at(name_or_path, &Source::new(&file, text), depth);
+        }
+        if let Some(size) = sizes::resolve(name_or_path)? {
+            return Ok(size);
         }
         let path = Path::new(name_or_path);
         match path.extension().and_then(|extension| extension.to_str()) {
@@ -171,6 +175,29 @@ impl DiskSpec {
     /// The names of all presets, in alphabetical order.
     pub fn presets() -> impl Iterator<Item = &'static str> + Clone {
         presets::names()
+    }
+
+    /// The names of machines and volumes that clouds rent out; volumes of any size, such as `gp2-500GiB`
+    /// and, with provisioned operations per second, `io2-500GiB-20000`, by an example each.
+    ///
+    /// # Errors
+    /// The table that comes with the crate cannot be read.
+    pub fn sizes() -> Result<Vec<String>, ConfigError> {
+        sizes::names()
+    }
+
+    /// The size of the table called `name`, also where a preset has this name.
+    ///
+    /// # Errors
+    /// A volume's size or operations are out of bounds, or there is no such row.
+    pub fn of_table(name: &str) -> Result<Self, ConfigError> {
+        sizes::resolve(name)?.ok_or_else(|| unknown(name))
+    }
+
+    fn of_size(name: &str, source: &str, capacity: u64, model: Model) -> Self {
+        let (name, source) = (name.to_owned(), source.to_owned());
+        let (sector, faults) = (SECTOR_DEFAULT, Vec::new());
+        Self { name, source, capacity, sector, model, faults, file_system: None }
     }
 
     fn parse_at(name: &str, text: &Source<'_>, depth: u32) -> Result<Self, ConfigError> {
@@ -259,14 +286,18 @@ impl DiskSpec {
 }
 
 fn unknown(name: &str) -> ConfigError {
-    let begins = |preset: &&str| preset.to_lowercase().starts_with(&name.to_lowercase());
-    let begun = presets::names().find(begins).filter(|_| !name.is_empty());
-    let hint = nearest(name, presets::names())
+    let begins = |known: &&str| known.to_lowercase().starts_with(&name.to_lowercase());
+    let sizes = sizes::names().unwrap_or_default();
+    let mut all: Vec<&str> = presets::names().collect();
+    all.extend(sizes.iter().map(String::as_str));
+    let begun = all.iter().copied().find(begins).filter(|_| !name.is_empty());
+    let hint = nearest(name, all.iter().copied())
         .or(begun)
         .map_or_else(|| String::from("name"), |near| format!("did you mean `{near}`? Name"));
     let names: Vec<&str> = presets::names().collect();
     let message = format!(
-        "no such disk; {hint} a .yaml, .csv or .json file, or one of the presets: {}",
+        "no such disk; {hint} a .yaml, .csv or .json file, a machine or volume that `forebay info --list` \
+         shows, or one of the presets: {}",
         names.join(", ")
     );
     ConfigError::whole_file(name, message)

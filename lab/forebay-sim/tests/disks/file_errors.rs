@@ -64,8 +64,8 @@ fn an_unknown_name_lists_the_presets_and_the_nearest() {
     let error = DiskSpec::resolve("for-channels").unwrap_err().to_string();
     assert!(error.starts_with("for-channels: no such disk; did you mean `four-channels`?"));
     assert!(DiskSpec::presets().all(|name| error.contains(name)), "{error}");
-    let error = DiskSpec::resolve("I4i").unwrap_err().to_string();
-    assert!(error.starts_with("I4i: no such disk; did you mean `i4i.2xlarge`?"), "{error}");
+    let error = DiskSpec::resolve("I4i.2").unwrap_err().to_string();
+    assert!(error.starts_with("I4i.2: no such disk; did you mean `i4i.2xlarge`?"), "{error}");
     let error = DiskSpec::resolve("").unwrap_err().to_string();
     assert!(error.starts_with(": no such disk; name a .yaml"), "{error}");
     let error = DiskSpec::resolve("missing.yaml").unwrap_err().to_string();

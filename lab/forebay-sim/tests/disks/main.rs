@@ -12,6 +12,7 @@ mod kinds;
 mod load;
 mod presets;
 mod readers;
+mod sizes;
 
 /// Name and text of the measured surfaces.
 const SURFACES: [(&str, &str); 4] = [

@@ -40,9 +40,12 @@ pub(crate) struct Options {
     /// What the disks can do: an io-properties file, or a forebay.yaml, which says more
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// A disk whose figures are published, or a disk file; more than once for several
+    /// A disk whose figures are known, or a disk file; more than once for several
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "properties")]
     disk: Vec<String>,
+    /// List machines and volumes of clouds that --disk knows by size, and where their figures come from
+    #[arg(long, exclusive = true)]
+    list: bool,
     /// Where the disk of --disk is mounted, for --format properties and io.cost
     #[arg(long, value_name = "DIR", requires = "disk", default_value = "/var/lib/store")]
     mountpoint: PathBuf,
@@ -83,6 +86,9 @@ enum Format {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.list {
+        return print(&presets::list()?);
+    }
     let disks = options.known()?.into_iter();
     let known = disks.map(|disk| disk.with_target(options.latency_target));
     let known = known.collect::<Result<Vec<_>, _>>()?;

@@ -1,5 +1,6 @@
-//! Disks whose figures are published, as io-properties.
+//! Disks whose figures are known, as io-properties.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use forebay::properties::Properties;
@@ -20,6 +21,30 @@ pub(super) fn known(name: &str, mountpoint: &Path) -> Result<DescribedDisk, Fail
     let source = spec.source().trim().to_owned();
     let properties = properties_of(&*disk, vec![mountpoint.to_owned()]);
     DescribedDisk::new(name.to_owned(), source, properties, base_latency)
+}
+
+/// What machines and volumes of clouds do, by size, and how that is known.
+pub(super) fn list() -> Result<String, Failure> {
+    let mut text = format!(
+        "{:<20}{:>12}{:>11}{:>12}{:>11}  {}\n",
+        "size", "reads/s", "MB/s", "writes/s", "MB/s", "how it is known"
+    );
+    for name in DiskSpec::sizes()? {
+        let disk = DiskSpec::of_table(&name)?;
+        let rates = disk.build(SEED).rates();
+        let known = disk.source().split([':', ',']).next().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{name:<20}{:>12}{:>11.1}{:>12}{:>11.1}  {known}",
+            rates.read_iops,
+            rates.read_bandwidth as f64 / 1e6,
+            rates.write_iops,
+            rates.write_bandwidth as f64 / 1e6,
+        );
+    }
+    text += "\nVolumes of EBS have any size, such as gp2-1TiB, and operations where these are provisioned:\n\
+             gp3-500GiB-16000. `forebay info --disk NAME` names sources, dates and assumptions.\n";
+    Ok(text)
 }
 
 /// An io-properties file of these disks, which names where the figures come from.

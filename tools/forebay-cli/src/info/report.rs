@@ -109,7 +109,7 @@ impl DiskReport {
     }
 
     fn write(&self, text: &mut String, threads: Threads) {
-        let _ = writeln!(text, "{}  ({})", self.name, self.source);
+        paragraph(text, &format!("{}  ", self.name), &format!("({})", self.source));
         if let Some(figures) = &self.figures {
             text.push('\n');
             figures.write(text);

@@ -126,6 +126,24 @@ fn presets_are_properties_files_that_name_their_sources() {
 }
 
 #[test]
+fn derived_figures_are_said_to_be_and_from_what() {
+    let said = text(&[preset("i3.16xlarge")]);
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.starts_with("i3.16xlarge (derived: 8 times a disk of i3.2xlarge, measured: "));
+    assert!(
+        words.contains("2026-11-29; latency derived from diskplorer's surface of an i3.2xlarge)")
+    );
+    let list = presets::list().unwrap();
+    let known = |name: &str| {
+        let line = list.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().last().unwrap()
+    };
+    assert_eq!(known("Standard_L8s_v3 "), "measured");
+    assert_eq!(known("azure-p40 "), "published");
+    assert_eq!(known("i3en.24xlarge "), "derived");
+}
+
+#[test]
 fn the_sum_is_what_seastar_charges() {
     let rows = costs::rows(&preset("i4i.2xlarge"), Op::Read);
     let sum = |bytes| {
