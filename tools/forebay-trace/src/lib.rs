@@ -40,3 +40,4 @@ pub use requests::{
 };
 pub use slot_counts::{SLOT, SLOTS_MAX, Slot, SlotCounts};
 pub use summary::{Shape, Summary};
+pub use tracefs::Tracefs;

@@ -123,11 +123,7 @@ impl Recording {
 
     /// What was lost so far.
     pub fn lost(&self) -> Lost {
-        let processors = tracefs::names(&self.instance.dir, "per_cpu");
-        let stats = processors.iter().filter_map(|processor| {
-            tracefs::read(&self.instance.dir, &format!("per_cpu/{processor}/stats")).ok()
-        });
-        let events = stats.map(|stats| lost_events(&stats)).fold(0, u64::saturating_add);
+        let events = tracefs::lost_events(&self.instance.dir);
         Lost { events, lines: self.lines.not_understood }
     }
 }
@@ -151,14 +147,6 @@ fn filter(requests: Option<&str>, devices: &[DeviceNumber]) -> String {
         (Some(requests), true) => requests.to_owned(),
         (Some(requests), false) => format!("{requests} && ({})", devices.join(" || ")),
     }
-}
-
-/// The events that `stats` of a processor counts as lost.
-fn lost_events(stats: &str) -> u64 {
-    let lines = stats.lines().filter_map(|line| line.split_once(": "));
-    let lost =
-        lines.filter(|(name, _)| matches!(*name, "overrun" | "commit overrun" | "dropped events"));
-    lost.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).fold(0, u64::saturating_add)
 }
 
 /// The clock of the trace.
@@ -209,14 +197,6 @@ mod tests {
         assert_eq!(filter(Some(DISCARDS), &devices), expected);
         assert_eq!(filter(None, &devices), "dev == 7340035 || dev == 271581184");
         assert_eq!(filter(None, &[]), "0");
-    }
-
-    #[test]
-    fn all_kinds_of_lost_events_count() {
-        let stats = "entries: 9\noverrun: 3\ncommit overrun: 1\nbytes: 77\n\
-                     oldest event ts:     5.000000\ndropped events: 2\nread events: 40\n";
-        assert_eq!(lost_events(stats), 6);
-        assert_eq!(lost_events("overrun: -1\ndropped events: x"), 0);
     }
 
     #[test]
