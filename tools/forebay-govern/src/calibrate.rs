@@ -1,0 +1,288 @@
+//! Finding the setting that keeps a goal, with a load of its own on an idle disk.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use forebay_block::Machine;
+
+use crate::error::GovernError;
+use crate::governed::{Governed, Plan, QosWrites};
+use crate::qos::QosPoint;
+use crate::search::{Measured, Search, grid};
+use crate::tracer::Tracer;
+
+/// The weights of the reads, a writer and a reader of much.
+const WEIGHTS: [(&str, u32); 3] = [("reads", 1000), ("writer", 100), ("reader", 50)];
+/// The part of the disk's requests per second that the reads are.
+const READS_PART: u64 = 8;
+const STREAMS_MAX: u64 = 40;
+/// So many reads per second of one stream.
+const STREAM_RATE: u64 = 25;
+/// For how long one setting is measured.
+const WINDOW: Duration = Duration::from_secs(5);
+/// What a setting takes to have an effect.
+const SETTLE: Duration = Duration::from_secs(1);
+/// What a queue that an earlier setting has left may take to go.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+/// Until the load has written its data and begun.
+const BEGIN: Duration = Duration::from_secs(4);
+const LOOK: Duration = Duration::from_millis(20);
+/// How long all may take.
+const BUDGET: Duration = Duration::from_secs(285);
+
+/// How the load of a calibration is made.
+#[derive(Clone, Debug)]
+pub struct CalibrationLoad {
+    /// The program, whose `bench` makes it.
+    pub program: PathBuf,
+    /// The options of `bench` that say on which disk, and what it can do.
+    pub place: Vec<OsString>,
+    /// Whether parts of one device are used, as `place` says.
+    pub is_device: bool,
+}
+
+/// What a calibration has found.
+#[derive(Clone, Debug)]
+pub struct Calibrated {
+    /// All that was measured.
+    pub search: Search,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether the time was up before the search was over.
+    pub is_cut_short: bool,
+    /// What the settings did to the disk.
+    pub writes: QosWrites,
+}
+
+/// Measures settings until the best is found, and puts everything back; with `all_of_grid`, each once.
+///
+/// `is_ended` is asked often; `say` gets a line for each measurement.
+///
+/// # Errors
+/// Something is missing, the load fails, or it was ended.
+pub fn calibrate(
+    plan: &Plan,
+    machine: &Machine,
+    load: &CalibrationLoad,
+    all_of_grid: bool,
+    is_ended: &dyn Fn() -> bool,
+    say: &mut dyn FnMut(String),
+) -> Result<Calibrated, GovernError> {
+    let mut governed = Governed::begin(plan, machine)?;
+    let done = Run::begin(&mut governed, load, is_ended)
+        .and_then(|mut run| if all_of_grid { run.measure_grid(say) } else { run.search(say) });
+    governed.end(done)
+}
+
+/// A calibration that is running.
+struct Run<'a, 'b> {
+    governed: &'a mut Governed<'b>,
+    tracer: Tracer,
+    cgroup: PathBuf,
+    jobs: Vec<Job>,
+    is_ended: &'a dyn Fn() -> bool,
+    began: Instant,
+    /// How long the reads of the last measurement took, which may be still in the disk.
+    left: Duration,
+}
+
+/// A process that makes load; it ends with this value.
+struct Job {
+    name: &'static str,
+    child: Child,
+    file: PathBuf,
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for file in [&self.file, &self.file.with_extension("err")] {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+impl<'a, 'b> Run<'a, 'b> {
+    fn begin(
+        governed: &'a mut Governed<'b>,
+        load: &CalibrationLoad,
+        is_ended: &'a dyn Fn() -> bool,
+    ) -> Result<Self, GovernError> {
+        let began = Instant::now();
+        let first = QosPoint { rate: 80, bound: None };
+        governed.turn_on(first)?;
+        let tracer = Tracer::begin(&mut governed.changes, governed.machine, &governed.plan.disk)?;
+        let cgroup = governed.root.join(format!("governed-{}", governed.plan.disk.name));
+        governed.changes.make(&cgroup, true)?;
+        let control = cgroup.join("cgroup.subtree_control");
+        fs::write(&control, "+io").map_err(GovernError::at(control))?;
+        let mut jobs = Vec::new();
+        for (index, (name, weight)) in WEIGHTS.into_iter().enumerate() {
+            let own = cgroup.join(name);
+            governed.changes.make(&own, true)?;
+            governed.set_weight(&own, weight)?;
+            jobs.push(Job::start(governed.plan, load, name, index, &own)?);
+        }
+        let left = Duration::ZERO;
+        let mut run = Self { governed, tracer, cgroup, jobs, is_ended, began, left };
+        run.watch(BEGIN)?;
+        Ok(run)
+    }
+
+    fn search(&mut self, say: &mut dyn FnMut(String)) -> Result<Calibrated, GovernError> {
+        let mut search = Search::default();
+        while let Some(point) = search.next() {
+            if self.began.elapsed() + SETTLE + WINDOW > BUDGET {
+                return Ok(self.calibrated(search, true));
+            }
+            self.measure(&mut search, point, say)?;
+        }
+        Ok(self.calibrated(search, false))
+    }
+
+    fn measure_grid(&mut self, say: &mut dyn FnMut(String)) -> Result<Calibrated, GovernError> {
+        let mut search = Search::default();
+        for point in grid() {
+            self.measure(&mut search, point, say)?;
+        }
+        Ok(self.calibrated(search, false))
+    }
+
+    fn calibrated(&self, search: Search, is_cut_short: bool) -> Calibrated {
+        let (took, writes) = (self.began.elapsed(), self.governed.writes);
+        Calibrated { search, took, is_cut_short, writes }
+    }
+
+    fn measure(
+        &mut self,
+        search: &mut Search,
+        point: QosPoint,
+        say: &mut dyn FnMut(String),
+    ) -> Result<(), GovernError> {
+        self.governed.set(point)?;
+        self.watch(SETTLE + self.left.min(DRAIN_MAX))?;
+        let (before, began) = (self.bytes(), Instant::now());
+        let mut latencies = self.watch(WINDOW)?;
+        let seconds = began.elapsed().as_secs_f64();
+        let after = self.bytes();
+        let rate = |index: usize| (after[index].saturating_sub(before[index])) as f64 / seconds;
+        let work = self.governed.plan.costs.disk_time([rate(0), rate(1)]);
+        let goal = self.governed.plan.goal;
+        // reads that get nothing at all take for ever
+        let latency = percentile(&mut latencies, goal.permille()).unwrap_or(DRAIN_MAX);
+        self.left = if latency > goal.latency() { latency } else { Duration::ZERO };
+        let part = latency.as_secs_f64() / goal.latency().as_secs_f64();
+        let took = latency.as_secs_f64() * 1e3;
+        say(format!("{point}: {took:.2} ms, others {:.1} % of disk time", 100.0 * work));
+        search.add(point, Measured { latency: part, work });
+        Ok(())
+    }
+
+    /// Lets the load run for a while; what its reads took.
+    fn watch(&mut self, time: Duration) -> Result<Vec<Duration>, GovernError> {
+        let began = Instant::now();
+        let mut latencies = Vec::new();
+        let name = self.cgroup.strip_prefix(&self.governed.root).unwrap_or(&self.cgroup);
+        let reads = name.join("reads");
+        let reads = reads.to_string_lossy();
+        while began.elapsed() < time {
+            if (self.is_ended)() {
+                return Err(GovernError::Interrupted);
+            }
+            for job in &mut self.jobs {
+                job.check()?;
+            }
+            thread::sleep(LOOK);
+            self.tracer.read(|done| {
+                if done.cgroup == reads && done.is_read {
+                    latencies.push(done.latency);
+                }
+            })?;
+        }
+        Ok(latencies)
+    }
+
+    /// What the reader and the writer have done so far: bytes read and written.
+    fn bytes(&self) -> [u64; 2] {
+        let of = |name: &str, key: &str| {
+            let stat = fs::read_to_string(self.cgroup.join(name).join("io.stat"));
+            let number = format!("{} ", self.governed.plan.disk.number);
+            let stat = stat.unwrap_or_default();
+            let line = stat.lines().find(|line| line.starts_with(&number)).unwrap_or_default();
+            let value = line.split(' ').find_map(|word| word.strip_prefix(key));
+            value.and_then(|value| value.parse().ok()).unwrap_or(0)
+        };
+        [of("reader", "rbytes="), of("writer", "wbytes=")]
+    }
+}
+
+/// The value that so many of 1000 do not exceed.
+pub(crate) fn percentile(latencies: &mut [Duration], permille: u32) -> Option<Duration> {
+    let last = latencies.len().checked_sub(1)?;
+    let index = (latencies.len() * permille as usize).div_ceil(1000).saturating_sub(1).min(last);
+    Some(*latencies.select_nth_unstable(index).1)
+}
+
+impl Job {
+    fn start(
+        plan: &Plan,
+        load: &CalibrationLoad,
+        name: &'static str,
+        index: usize,
+        cgroup: &Path,
+    ) -> Result<Self, GovernError> {
+        let file =
+            std::env::temp_dir().join(format!("forebay-govern-{}-{name}.yaml", std::process::id()));
+        fs::write(&file, yaml(plan, name)).map_err(GovernError::at(&file))?;
+        let mut command = Command::new(&load.program);
+        command.arg("bench").arg(&file).args(&load.place);
+        command.args(["--policy", "none", "--compare", "off", "--format", "json", "--shards", "1"]);
+        command.args(["--warmup", "0s", "--duration", &format!("{}s", 2 * BUDGET.as_secs())]);
+        if load.is_device {
+            command.args(["--share-device", &format!("{}/{}", index + 1, WEIGHTS.len())]);
+        }
+        let errors =
+            fs::File::create(file.with_extension("err")).map_err(GovernError::at(&file))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+        let child = command.spawn().map_err(GovernError::at(&load.program))?;
+        let pid = child.id().to_string();
+        let job = Self { name, child, file };
+        let procs = cgroup.join("cgroup.procs");
+        fs::write(&procs, pid).map_err(GovernError::at(procs))?;
+        Ok(job)
+    }
+
+    /// An error once it has ended.
+    fn check(&mut self) -> Result<(), GovernError> {
+        if let Ok(None) = self.child.try_wait() {
+            return Ok(());
+        }
+        let said = fs::read_to_string(self.file.with_extension("err")).unwrap_or_default();
+        let said = said.trim().trim_start_matches("error: ");
+        Err(GovernError::Failed(format!("the load `{}` has ended: {said}", self.name)))
+    }
+}
+
+/// The job file of one process.
+fn yaml(plan: &Plan, name: &str) -> String {
+    let [iops, _] = plan.costs.iops;
+    let (kind, streams, size, more, options) = match name {
+        "reads" => {
+            let rate = (iops / READS_PART).max(1);
+            let streams = (rate / STREAM_RATE).clamp(4, STREAMS_MAX);
+            let rps = format!(", rps: {}", rate.div_ceil(streams));
+            ("randread", streams, "4kB", rps, "  options: {pause_distribution: poisson}\n")
+        }
+        "writer" => ("randwrite", 64, "128kB", String::new(), ""),
+        _ => ("seqread", 8, "128kB", String::new(), ""),
+    };
+    format!(
+        "- name: {name}\n  type: {kind}\n  shards: [0]\n  data_size: 16MB\n  shard_info: \
+         {{parallelism: {streams}, reqsize: {size}, shares: 100{more}}}\n{options}"
+    )
+}

@@ -1,0 +1,302 @@
+//! What is changed on the machine, and how all of it is put back.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::GovernError;
+use crate::files::{Files, is_gone};
+use crate::state_file::StateFile;
+
+/// Tells one run of the machine from another.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// How a file of the kernel holds a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// All of the file.
+    Whole,
+    /// The word in brackets.
+    Chosen,
+    /// The line of the disk, which `default` takes away.
+    Weight,
+    /// The line of the disk in `io.cost.qos`, whose figures are the kernel's where it has `ctrl=auto`.
+    Qos,
+    /// The same in `io.cost.model`.
+    Model,
+    /// Whether the cgroups below may use the io controller.
+    Controller,
+    /// Of a tracepoint: `none` where there is no filter, which 0 takes away.
+    Filter,
+}
+
+/// One thing that is not as it was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Change {
+    Setting {
+        path: PathBuf,
+        kind: Kind,
+        found: String,
+    },
+    /// A cgroup; the processes of a load end with it.
+    Directory {
+        path: PathBuf,
+        is_load: bool,
+    },
+    Process {
+        pid: u32,
+        started: u64,
+        from: PathBuf,
+        to: PathBuf,
+    },
+}
+
+/// What was found, as it is in the state file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Found {
+    boot: String,
+    disk: String,
+    number: String,
+    /// Which of the disks that had the name this is.
+    sequence: String,
+    changes: Vec<Change>,
+}
+
+/// Changes of the files of a machine, each kept in the state file before it is made.
+#[derive(Debug)]
+pub(crate) struct Changes<F> {
+    pub(crate) files: F,
+    state: StateFile,
+    found: Found,
+}
+
+impl<F: Files> Changes<F> {
+    /// Puts back first what an earlier governor of the disk has left.
+    pub(crate) fn begin(
+        files: F,
+        state: StateFile,
+        disk: &str,
+        number: &str,
+    ) -> Result<Self, GovernError> {
+        put_back(&files, &state)?;
+        let found = Found {
+            boot: trimmed(&files, Path::new(BOOT)),
+            sequence: sequence(&files, disk),
+            disk: disk.into(),
+            number: number.into(),
+            changes: Vec::new(),
+        };
+        Ok(Self { files, state, found })
+    }
+
+    /// Keeps what a setting is, before any change; a file that is missing is none.
+    pub(crate) fn keep(&mut self, kind: Kind, path: &Path) -> Result<(), GovernError> {
+        let is_kept =
+            |change: &Change| matches!(change, Change::Setting { path: kept, .. } if kept == path);
+        if self.found.changes.iter().any(is_kept) {
+            return Ok(());
+        }
+        let found = match self.files.read(path) {
+            Ok(text) => kind.found(&text, &self.found.number),
+            // some disks do not show all of their settings
+            Err(error) if is_gone(&error) || error.kind() == io::ErrorKind::InvalidInput => {
+                return Ok(());
+            }
+            Err(error) => return Err(GovernError::at(path)(error)),
+        };
+        self.add(Change::Setting { path: path.into(), kind, found })
+    }
+
+    /// Changes a setting.
+    pub(crate) fn set(&mut self, kind: Kind, path: &Path, text: &str) -> Result<(), GovernError> {
+        self.keep(kind, path)?;
+        self.files.write(path, text).map_err(GovernError::at(path))
+    }
+
+    /// Makes a cgroup: of a load, whose processes end when all is put back, or of processes that are
+    /// moved there.
+    pub(crate) fn make(&mut self, path: &Path, is_load: bool) -> Result<(), GovernError> {
+        self.add(Change::Directory { path: path.into(), is_load })?;
+        self.files.make_directory(path).map_err(GovernError::at(path))
+    }
+
+    /// Moves a process, which may be gone by then; `started` tells it from a later one of its number.
+    pub(crate) fn move_process(
+        &mut self,
+        (pid, started): (u32, u64),
+        from: &Path,
+        to: &Path,
+    ) -> Result<(), GovernError> {
+        let (from, path) = (from.into(), to.into());
+        self.add(Change::Process { pid, started, from, to: path })?;
+        match self.files.write(&to.join("cgroup.procs"), &pid.to_string()) {
+            Err(error) if !is_gone(&error) => Err(GovernError::at(to)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn add(&mut self, change: Change) -> Result<(), GovernError> {
+        if !self.found.changes.contains(&change) {
+            self.found.changes.push(change);
+            let text = serde_json::to_string_pretty(&self.found);
+            let text = text.map_err(|error| GovernError::Failed(error.to_string()))?;
+            self.state.write(&text)?;
+        }
+        Ok(())
+    }
+
+    /// Puts all back.
+    pub(crate) fn put_back(&self) -> Result<(), GovernError> {
+        put_back(&self.files, &self.state).map(drop)
+    }
+}
+
+impl Kind {
+    /// What `text` says of the disk of this number.
+    fn found(self, text: &str, number: &str) -> String {
+        let text = text.trim_end();
+        let line = || text.lines().find(|line| line.split(' ').next() == Some(number));
+        match self {
+            Self::Whole => text.into(),
+            Self::Filter => if text == "none" { "0" } else { text }.into(),
+            Self::Chosen => {
+                let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+                chosen.map_or(text, |(chosen, _)| chosen).into()
+            }
+            Self::Weight => line().map_or_else(|| format!("{number} default"), Into::into),
+            Self::Qos | Self::Model => {
+                let off = if self == Self::Qos { " enable=0" } else { "" };
+                let line = line().map_or_else(|| format!("{number}{off} ctrl=auto"), Into::into);
+                match line.split_once("ctrl=auto") {
+                    Some((before, _)) => format!("{before}ctrl=auto"),
+                    None => line,
+                }
+            }
+            Self::Controller => {
+                let has = text.split(' ').any(|name| name == "io");
+                if has { "+io".into() } else { "-io".into() }
+            }
+        }
+    }
+}
+
+impl Change {
+    /// Puts it back, where it is not as it was found and there still is such a thing.
+    fn put_back(&self, files: &impl Files, found: &Found) -> io::Result<()> {
+        let is_other_disk = || sequence(files, &found.disk) != found.sequence;
+        match self {
+            Self::Setting { path, kind, found: before } => {
+                let is_of_disk = path.starts_with("/sys/block")
+                    || matches!(kind, Kind::Weight | Kind::Qos | Kind::Model);
+                if is_of_disk && is_other_disk() {
+                    return Ok(());
+                }
+                if kind.found(&files.read(path)?, &found.number) == *before {
+                    return Ok(());
+                }
+                match files.write(path, before) {
+                    // others use what this governor has enabled
+                    Err(error) if *kind == Kind::Controller && is_busy(&error) => Ok(()),
+                    written => written,
+                }
+            }
+            Self::Directory { path, is_load: true } => files.remove_load(path),
+            Self::Directory { path, .. } => {
+                // what processes have started there since follows them
+                for pid in files.read(&path.join("cgroup.procs"))?.lines() {
+                    let home = found.home(path);
+                    files.write(&home.join("cgroup.procs"), pid).or_else(unless_gone)?;
+                }
+                files.remove_directory(path)
+            }
+            Self::Process { pid, started, from, to } => {
+                let procs = files.read(&to.join("cgroup.procs"))?;
+                let stat = files.read(&Path::new("/proc").join(pid.to_string()).join("stat"))?;
+                // it may have gone elsewhere, and another one may have its number
+                if started_at(&stat) != Some(*started)
+                    || !procs.lines().any(|one| one == pid.to_string())
+                {
+                    return Ok(());
+                }
+                files.write(&from.join("cgroup.procs"), &pid.to_string())
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Where processes of a cgroup came from that still has a place.
+    fn home<'a>(&'a self, cgroup: &'a Path) -> &'a Path {
+        let from = self.changes.iter().find_map(|change| match change {
+            Change::Process { from, to, .. } if to == cgroup => Some(from.as_path()),
+            _ => None,
+        });
+        from.or_else(|| cgroup.parent()).unwrap_or(cgroup)
+    }
+}
+
+fn unless_gone(error: io::Error) -> io::Result<()> {
+    if is_gone(&error) { Ok(()) } else { Err(error) }
+}
+
+/// Puts back what the state file says, last first, and removes it; whether there was one.
+pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, GovernError> {
+    let Some(text) = state.read()? else { return Ok(false) };
+    let place = state.path().display();
+    let found: Found = serde_json::from_str(&text).map_err(|error| {
+        GovernError::Failed(format!(
+            "{place} is not readable: {error}; put back by hand what is in it, and remove it"
+        ))
+    })?;
+    // settings do not outlive the machine's run
+    if trimmed(files, Path::new(BOOT)) == found.boot {
+        let back = |change: &Change| match change.put_back(files, &found) {
+            Err(error) if !is_gone(&error) => Some(format!("{}: {error}", change.name())),
+            _ => None,
+        };
+        let failed: Vec<String> = found.changes.iter().rev().filter_map(back).collect();
+        if !failed.is_empty() {
+            let text = format!("not put back: {}; {place} has what was found", failed.join(", "));
+            return Err(GovernError::Failed(text));
+        }
+    }
+    state.remove()?;
+    Ok(true)
+}
+
+impl Change {
+    fn name(&self) -> String {
+        match self {
+            Self::Setting { path, .. } | Self::Directory { path, .. } => path.display().to_string(),
+            Self::Process { pid, .. } => format!("process {pid}"),
+        }
+    }
+}
+
+/// When a process began, in ticks since the start of the machine, of its `stat`.
+pub(crate) fn started_at(stat: &str) -> Option<u64> {
+    // its name may hold anything
+    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error())
+}
+
+/// Which of the disks that had a name this is. A loop device keeps its settings with another file.
+fn sequence(files: &impl Files, disk: &str) -> String {
+    if disk.starts_with("loop") {
+        return String::new();
+    }
+    trimmed(files, &Path::new("/sys/block").join(disk).join("diskseq"))
+}
+
+fn trimmed(files: &impl Files, path: &Path) -> String {
+    files.read(path).unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

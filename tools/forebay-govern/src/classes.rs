@@ -1,0 +1,212 @@
+//! Classes: cgroups, or processes by their titles, each with a weight.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::changes::started_at;
+use crate::error::GovernError;
+use crate::governed::Governed;
+use crate::hierarchy::cgroup_name;
+
+/// What the weights of cgroups go up to.
+const WEIGHT_MAX: u32 = 10_000;
+const NAME_LEN_MAX: usize = 64;
+
+/// A class: `NAME=CGROUP:WEIGHT` or `NAME=process:PATTERN:WEIGHT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassSpec {
+    /// Its name.
+    pub name: String,
+    source: Source,
+    weight: u32,
+}
+
+/// Whose requests are of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    /// Of a cgroup, as a path below the root.
+    Cgroup(PathBuf),
+    /// Of processes with this in their titles, which are moved into a cgroup.
+    Processes(String),
+}
+
+/// Reads the name of a class.
+///
+/// # Errors
+/// It is none.
+pub fn class_name(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    if (1..=NAME_LEN_MAX).contains(&text.len()) && text.chars().all(allowed) {
+        return Ok(text.to_owned());
+    }
+    Err(String::from("expected 1 to 64 letters, digits, and characters of _.-"))
+}
+
+impl FromStr for ClassSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            format!(
+                "`{text}` is no class; expected NAME=CGROUP:WEIGHT or NAME=process:PATTERN:WEIGHT"
+            )
+        };
+        let (name, rest) = text.split_once('=').ok_or_else(expected)?;
+        let (of, weight) = rest.rsplit_once(':').ok_or_else(expected)?;
+        let weight = weight.parse().ok().filter(|weight| (1..=WEIGHT_MAX).contains(weight));
+        let weight =
+            weight.ok_or_else(|| format!("a weight is from 1 to {WEIGHT_MAX}, in `{text}`"))?;
+        let source = match of.strip_prefix("process:") {
+            Some("") => return Err(expected()),
+            Some(pattern) => Source::Processes(pattern.into()),
+            None => Source::Cgroup(cgroup_name(of)?),
+        };
+        Ok(Self { name: class_name(name)?, source, weight })
+    }
+}
+
+impl fmt::Display for ClassSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, source, weight } = self;
+        match source {
+            Source::Cgroup(path) => {
+                write!(f, "{name}: weight {weight} for the cgroup {}", path.display())
+            }
+            Source::Processes(pattern) => {
+                write!(f, "{name}: weight {weight} for processes with `{pattern}` in their titles")
+            }
+        }
+    }
+}
+
+/// A class of a disk that is governed.
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) spec: ClassSpec,
+    /// Its cgroup.
+    pub(crate) path: PathBuf,
+    pub(crate) weight: u32,
+    /// Tells its cgroup from a later one of the same name; `None` while there is none.
+    inode: Option<u64>,
+}
+
+impl Class {
+    pub(crate) fn new(spec: ClassSpec, governed: &Governed) -> Self {
+        let path = match &spec.source {
+            Source::Cgroup(path) => governed.root.join(path),
+            Source::Processes(_) => {
+                governed.root.join(format!("governed-{}-{}", governed.plan.disk.name, spec.name))
+            }
+        };
+        Self { weight: spec.weight, spec, path, inode: None }
+    }
+
+    /// Whether requests of a cgroup, a path below the root, are of this class.
+    pub(crate) fn has(&self, root: &Path, cgroup: &str) -> bool {
+        let own = self.path.strip_prefix(root).unwrap_or(&self.path);
+        Path::new(cgroup).starts_with(own)
+    }
+
+    /// Gives its cgroup the weight, where it has come since; what to say.
+    pub(crate) fn look(&mut self, governed: &mut Governed) -> Result<Option<String>, GovernError> {
+        if let Source::Processes(pattern) = &self.spec.source {
+            if self.inode.is_none() {
+                governed.changes.make(&self.path, false)?;
+            }
+            move_processes(governed, pattern, &self.path)?;
+        }
+        let now = fs::symlink_metadata(&self.path).ok().filter(fs::Metadata::is_dir);
+        let now = now.map(|found| found.ino());
+        if now == self.inode {
+            return Ok(None);
+        }
+        self.inode = now;
+        if now.is_some() {
+            self.set_weight(governed, self.weight)?;
+        }
+        let (name, path) = (&self.spec.name, self.path.display());
+        Ok(Some(match now {
+            Some(_) => format!("{name}: weight {} for {path}", self.weight),
+            None => format!("{name}: there is no cgroup {path} now"),
+        }))
+    }
+
+    /// Changes the weight, also of a cgroup that comes later.
+    pub(crate) fn set_weight(
+        &mut self,
+        governed: &mut Governed,
+        weight: u32,
+    ) -> Result<(), GovernError> {
+        self.weight = weight;
+        match governed.set_weight(&self.path, weight) {
+            // it has gone meanwhile
+            Err(_) if !self.path.exists() => Ok(()),
+            done => done,
+        }
+    }
+}
+
+/// Moves all processes with `pattern` in their titles into a cgroup.
+fn move_processes(governed: &mut Governed, pattern: &str, to: &Path) -> Result<(), GovernError> {
+    for name in governed.machine.names("proc") {
+        let Ok(pid) = name.parse::<u32>() else { continue };
+        let title = governed.machine.text(format!("proc/{pid}/cmdline")).unwrap_or_default();
+        if pid == std::process::id() || !title.replace('\0', " ").contains(pattern) {
+            continue;
+        }
+        let text =
+            |file: &str| governed.machine.text(format!("proc/{pid}/{file}")).unwrap_or_default();
+        let cgroups = text("cgroup");
+        let own = cgroups.lines().find_map(|line| line.strip_prefix("0::/"));
+        let (Some(own), Some(started)) = (own, started_at(&text("stat"))) else { continue };
+        let from = governed.root.join(own);
+        if from != to {
+            governed.changes.move_process((pid, started), &from, to)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_cgroups_or_processes() {
+        let class: ClassSpec = "db=system.slice/pg.service:1000".parse().unwrap();
+        assert_eq!(class.source, Source::Cgroup("system.slice/pg.service".into()));
+        assert_eq!((class.name.as_str(), class.weight), ("db", 1000));
+        let class: ClassSpec = "wal=process:postgres: walsender:50".parse().unwrap();
+        assert_eq!(class.source, Source::Processes("postgres: walsender".into()));
+    }
+
+    #[test]
+    fn what_is_no_class_is_told_why() {
+        for (text, words) in [
+            ("db", "expected NAME=CGROUP"),
+            ("db=a", "expected NAME=CGROUP"),
+            ("db=a:0", "from 1 to 10000"),
+            ("db=a:x", "from 1 to 10000"),
+            ("db=a/../b:1", "is no cgroup"),
+            ("db=process::1", "expected NAME="),
+            ("d b=a:1", "1 to 64 letters"),
+        ] {
+            let said = text.parse::<ClassSpec>().unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn class_names_are_those_of_directories() {
+        let longest = "x".repeat(64);
+        for name in ["backup", "a.b_c-9", ".", &longest] {
+            assert_eq!(class_name(name).as_deref(), Ok(name));
+        }
+        for name in ["", "a/b", "ä", "a b", &"x".repeat(65)] {
+            assert!(class_name(name).is_err(), "{name}");
+        }
+    }
+}

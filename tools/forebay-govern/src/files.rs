@@ -1,0 +1,90 @@
+//! The files of the kernel that settings are in.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use forebay_trace::Tracefs;
+
+/// What paths in tracefs begin with, which need not be mounted.
+pub(crate) const TRACEFS: &str = "tracefs";
+
+/// How long processes may take to end: looks, and the time between two.
+const ENDING_LOOKS: u32 = 100;
+const ENDING_LOOK: Duration = Duration::from_millis(20);
+
+/// Files and directories that the kernel shows.
+pub(crate) trait Files {
+    fn read(&self, path: &Path) -> io::Result<String>;
+    fn write(&self, path: &Path, text: &str) -> io::Result<()>;
+    fn make_directory(&self, path: &Path) -> io::Result<()>;
+    fn remove_directory(&self, path: &Path) -> io::Result<()>;
+    /// Removes a cgroup of a load with its processes.
+    fn remove_load(&self, path: &Path) -> io::Result<()>;
+}
+
+/// Those of this machine.
+#[derive(Debug, Default)]
+pub(crate) struct Kernel {
+    tracefs: OnceCell<Tracefs>,
+}
+
+impl Kernel {
+    pub(crate) fn tracefs(&self) -> io::Result<&Tracefs> {
+        if let Some(tracefs) = self.tracefs.get() {
+            return Ok(tracefs);
+        }
+        let opened = Tracefs::open().map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(self.tracefs.get_or_init(|| opened))
+    }
+}
+
+impl Files for Kernel {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        match path.strip_prefix(TRACEFS) {
+            Ok(below) => self.tracefs()?.read(below),
+            Err(_) => fs::read_to_string(path),
+        }
+    }
+
+    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        if let Ok(below) = path.strip_prefix(TRACEFS) {
+            return self.tracefs()?.write(below, text);
+        }
+        fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+    }
+
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        match fs::create_dir(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        }
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn remove_load(&self, path: &Path) -> io::Result<()> {
+        // without it, a kernel that is older has no io.cost either
+        let _ = self.write(&path.join("cgroup.kill"), "1");
+        for _ in 0..ENDING_LOOKS {
+            match fs::remove_dir(path) {
+                Err(error) if error.kind() == ErrorKind::ResourceBusy => thread::sleep(ENDING_LOOK),
+                removed => return removed,
+            }
+        }
+        fs::remove_dir(path)
+    }
+}
+
+/// Whether what a file is about is gone.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    const GONE: [rustix::io::Errno; 3] =
+        [rustix::io::Errno::NODEV, rustix::io::Errno::NXIO, rustix::io::Errno::SRCH];
+    error.kind() == ErrorKind::NotFound
+        || GONE.iter().any(|gone| error.raw_os_error() == Some(gone.raw_os_error()))
+}

@@ -1,0 +1,123 @@
+//! A disk under io.cost, with all that was found kept.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use forebay_block::Machine;
+use forebay_core::LatencyTarget;
+
+use crate::changes::{Changes, Kind};
+use crate::disk::GovernedDisk;
+use crate::error::GovernError;
+use crate::files::Kernel;
+use crate::hierarchy::root_of_cgroups;
+use crate::qos::{DiskCosts, QosPoint};
+use crate::restore::require_root;
+use crate::state_file::{STATE_DIRECTORY, StateFile};
+
+/// What is to be kept on which disk.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The disk.
+    pub disk: GovernedDisk,
+    /// Which latency is to be kept.
+    pub goal: LatencyTarget,
+    /// What requests cost there.
+    pub costs: DiskCosts,
+}
+
+impl Plan {
+    /// The root of the cgroups, where nothing is missing that governing needs.
+    ///
+    /// # Errors
+    /// What is missing, and what to do.
+    pub fn check(&self, machine: &Machine) -> Result<PathBuf, GovernError> {
+        let root = root_of_cgroups(machine)?;
+        require_root()?;
+        if !root.join("io.cost.qos").exists() {
+            return Err(GovernError::Missing(format!(
+                "the kernel has no io.cost (CONFIG_BLK_CGROUP_IOCOST). BFQ obeys weights, at about a \
+                 third of the work: echo bfq >/sys/block/{}/queue/scheduler",
+                self.disk.name
+            )));
+        }
+        Ok(root)
+    }
+
+    /// The lines of `io.cost.model` and `io.cost.qos`.
+    pub fn lines(&self, point: QosPoint) -> [String; 2] {
+        let number = &self.disk.number;
+        [self.costs.line(number), point.line(number, &self.goal, &self.costs)]
+    }
+}
+
+/// How often `io.cost.qos` was written, and for how long that held up the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QosWrites {
+    /// How often.
+    pub count: u32,
+    /// The longest of them.
+    pub longest: Duration,
+}
+
+/// A disk under io.cost; it stays so until [`Governed::end`].
+pub(crate) struct Governed<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) machine: &'a Machine,
+    pub(crate) root: PathBuf,
+    pub(crate) changes: Changes<Kernel>,
+    pub(crate) writes: QosWrites,
+}
+
+impl<'a> Governed<'a> {
+    /// Keeps what is found, and changes nothing yet but what an earlier governor has left.
+    pub(crate) fn begin(plan: &'a Plan, machine: &'a Machine) -> Result<Self, GovernError> {
+        let root = plan.check(machine)?;
+        let disk = &plan.disk;
+        let state = StateFile::lock(Path::new(STATE_DIRECTORY), &disk.name)?;
+        let mut changes = Changes::begin(Kernel::default(), state, &disk.name, &disk.number)?;
+        // put back last first: io.cost off lets the kernel choose wbt, and a scheduler its tags
+        for (kind, path) in [
+            (Kind::Controller, root.join("cgroup.subtree_control")),
+            (Kind::Whole, disk.queue("wbt_lat_usec")),
+            (Kind::Whole, disk.queue("nr_requests")),
+            (Kind::Chosen, disk.queue("scheduler")),
+            (Kind::Model, root.join("io.cost.model")),
+            (Kind::Qos, root.join("io.cost.qos")),
+        ] {
+            changes.keep(kind, &path)?;
+        }
+        Ok(Self { plan, machine, root, changes, writes: QosWrites::default() })
+    }
+
+    /// Turns io.cost on, with weights of the cgroups below the root.
+    pub(crate) fn turn_on(&mut self, point: QosPoint) -> Result<(), GovernError> {
+        self.changes.set(Kind::Controller, &self.root.join("cgroup.subtree_control"), "+io")?;
+        let [model, _] = self.plan.lines(point);
+        self.changes.set(Kind::Model, &self.root.join("io.cost.model"), &model)?;
+        self.set(point)
+    }
+
+    /// Writes `io.cost.qos`, for which the kernel holds up the disk.
+    pub(crate) fn set(&mut self, point: QosPoint) -> Result<(), GovernError> {
+        let [_, line] = self.plan.lines(point);
+        let began = Instant::now();
+        self.changes.set(Kind::Qos, &self.root.join("io.cost.qos"), &line)?;
+        self.writes.longest = self.writes.longest.max(began.elapsed());
+        self.writes.count += 1;
+        Ok(())
+    }
+
+    /// Sets the weight of a cgroup on the disk.
+    pub(crate) fn set_weight(&mut self, cgroup: &Path, weight: u32) -> Result<(), GovernError> {
+        let text = format!("{} {weight}", self.plan.disk.number);
+        self.changes.set(Kind::Weight, &cgroup.join("io.weight"), &text)
+    }
+
+    /// Puts all back; `done` is what came of the work, and is told before what could not be put back.
+    pub(crate) fn end<T>(self, done: Result<T, GovernError>) -> Result<T, GovernError> {
+        let back = self.changes.put_back();
+        let done = done?;
+        back.map(|()| done)
+    }
+}

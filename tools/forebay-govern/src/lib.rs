@@ -1,0 +1,29 @@
+//! Settings of the kernel's `io.cost` that keep a latency goal.
+#![forbid(unsafe_code)]
+
+mod calibrate;
+mod changes;
+mod classes;
+mod disk;
+mod error;
+mod files;
+mod governed;
+mod hierarchy;
+mod live;
+mod qos;
+mod restore;
+mod search;
+mod state_file;
+mod steer;
+mod tracer;
+
+pub use calibrate::{Calibrated, CalibrationLoad, calibrate};
+pub use classes::{ClassSpec, class_name};
+pub use disk::GovernedDisk;
+pub use error::GovernError;
+pub use governed::{Plan, QosWrites};
+pub use hierarchy::root_of_cgroups;
+pub use live::{Governing, govern};
+pub use qos::{DiskCosts, QosPoint};
+pub use restore::restore;
+pub use search::{Measured, Search};

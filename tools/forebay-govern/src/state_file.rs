@@ -1,0 +1,140 @@
+//! The file in which what was found is kept, and the lock that a disk has one governor by.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::error::GovernError;
+
+/// Where the files of all disks are.
+pub(crate) const STATE_DIRECTORY: &str = "/run/forebay";
+
+/// The file of one disk, which nobody else writes while this value is.
+#[derive(Debug)]
+pub(crate) struct StateFile {
+    dir: OwnedFd,
+    path: PathBuf,
+    name: String,
+    _lock: OwnedFd,
+}
+
+impl StateFile {
+    /// Locks the file of a disk in `dir`, which is made where it is missing.
+    pub(crate) fn lock(dir: &Path, disk: &str) -> Result<Self, GovernError> {
+        let path = dir.join(format!("{disk}.json"));
+        let at = |error: Errno| GovernError::at(dir)(error.into());
+        match rustix::fs::mkdir(dir, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(at(error)),
+        }
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(dir, flags, Mode::empty()).map_err(at)?;
+        let stat = rustix::fs::fstat(&opened).map_err(at)?;
+        if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_mode & 0o022 != 0 {
+            let dir = dir.display();
+            let text = format!("others may write to {dir}; give it to root alone: chmod 755 {dir}");
+            return Err(GovernError::Missing(text));
+        }
+        let lock =
+            open(&opened, &format!("{disk}.lock"), OFlags::RDWR | OFlags::CREATE).map_err(at)?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { dir: opened, path, name: format!("{disk}.json"), _lock: lock }),
+            Err(Errno::WOULDBLOCK) => Err(GovernError::Missing(format!(
+                "{disk} has a governor already; end that one first"
+            ))),
+            Err(error) => Err(at(error)),
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is in it; `None` where there is none.
+    pub(crate) fn read(&self) -> Result<Option<String>, GovernError> {
+        match open(&self.dir, &self.name, OFlags::RDONLY) {
+            Ok(file) => io::read_to_string(File::from(file)).map(Some),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+        .map_err(GovernError::at(&self.path))
+    }
+
+    /// Replaces all of it at once.
+    pub(crate) fn write(&self, text: &str) -> Result<(), GovernError> {
+        let new = format!("{}.new", self.name);
+        let write = || {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+            let mut file = File::from(open(&self.dir, &new, flags)?);
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            rustix::fs::renameat(&self.dir, &new, &self.dir, &self.name).map_err(io::Error::from)
+        };
+        write().map_err(GovernError::at(&self.path))
+    }
+
+    pub(crate) fn remove(&self) -> Result<(), GovernError> {
+        match rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(GovernError::at(&self.path)(error.into())),
+        }
+    }
+}
+
+fn open(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_disk_has_one_governor() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("forebay");
+        let first = StateFile::lock(&dir, "sda").unwrap();
+        let said = StateFile::lock(&dir, "sda").unwrap_err().to_string();
+        assert!(said.contains("sda has a governor already"), "{said}");
+        StateFile::lock(&dir, "sdb").unwrap();
+        drop(first);
+        StateFile::lock(&dir, "sda").unwrap();
+    }
+
+    #[test]
+    fn the_file_is_its_owners_and_no_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let file = StateFile::lock(dir.path(), "sda").unwrap();
+        assert_eq!(file.read().unwrap(), None);
+        for text in ["one", "another one"] {
+            file.write(text).unwrap();
+            assert_eq!(file.read().unwrap().as_deref(), Some(text));
+        }
+        assert_eq!(file.path().metadata().unwrap().mode() & 0o777, 0o600);
+        file.remove().unwrap();
+        let other = dir.path().join("other");
+        std::fs::write(&other, "kept").unwrap();
+        for name in ["sda.json", "sda.json.new"] {
+            symlink(&other, dir.path().join(name)).unwrap();
+        }
+        assert!(file.read().is_err() && file.write("text").is_err());
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "kept");
+    }
+
+    #[test]
+    fn a_directory_of_others_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let said = StateFile::lock(dir.path(), "sda").unwrap_err().to_string();
+        assert!(said.contains("others may write"), "{said}");
+    }
+}
