@@ -85,10 +85,9 @@ impl fmt::Display for ClassSpec {
 /// A class of a disk that is governed.
 #[derive(Debug)]
 pub(crate) struct Class {
-    pub(crate) spec: ClassSpec,
+    spec: ClassSpec,
     /// Its cgroup.
-    pub(crate) path: PathBuf,
-    pub(crate) weight: u32,
+    path: PathBuf,
     /// Tells its cgroup from a later one of the same name; `None` while there is none.
     inode: Option<u64>,
 }
@@ -101,7 +100,7 @@ impl Class {
                 governed.root.join(format!("governed-{}-{}", governed.plan.disk.name, spec.name))
             }
         };
-        Self { weight: spec.weight, spec, path, inode: None }
+        Self { spec, path, inode: None }
     }
 
     /// Whether requests of a cgroup, a path below the root, are of this class.
@@ -124,28 +123,16 @@ impl Class {
             return Ok(None);
         }
         self.inode = now;
-        if now.is_some() {
-            self.set_weight(governed, self.weight)?;
+        let (name, weight, path) = (&self.spec.name, self.spec.weight, self.path.display());
+        if now.is_none() {
+            return Ok(Some(format!("{name}: there is no cgroup {path} now")));
         }
-        let (name, path) = (&self.spec.name, self.path.display());
-        Ok(Some(match now {
-            Some(_) => format!("{name}: weight {} for {path}", self.weight),
-            None => format!("{name}: there is no cgroup {path} now"),
-        }))
-    }
-
-    /// Changes the weight, also of a cgroup that comes later.
-    pub(crate) fn set_weight(
-        &mut self,
-        governed: &mut Governed,
-        weight: u32,
-    ) -> Result<(), GovernError> {
-        self.weight = weight;
         match governed.set_weight(&self.path, weight) {
             // it has gone meanwhile
-            Err(_) if !self.path.exists() => Ok(()),
-            done => done,
+            Err(_) if !self.path.exists() => {}
+            done => done?,
         }
+        Ok(Some(format!("{name}: weight {weight} for {path}")))
     }
 }
 

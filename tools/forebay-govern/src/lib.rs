@@ -14,7 +14,6 @@ mod qos;
 mod restore;
 mod search;
 mod state_file;
-mod steer;
 mod tracer;
 
 pub use calibrate::{Calibrated, CalibrationLoad, calibrate};

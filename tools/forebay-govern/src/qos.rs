@@ -8,9 +8,6 @@ use forebay_core::LatencyTarget;
 /// Rates of the model that a search may choose, in percent.
 pub(crate) const RATES: [u32; 10] = [25, 40, 50, 60, 70, 80, 90, 100, 120, 150];
 
-/// The page of the kernel's model, in bytes.
-const PAGE: f64 = 4096.0;
-
 /// What is known of a disk: what `forebay info --format io.cost` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskCosts {
@@ -73,15 +70,6 @@ impl DiskCosts {
         format!("{number} ctrl=user model=linear {}", self.model)
     }
 
-    /// What requests and their bytes cost by the kernel's model, in seconds of the disk.
-    pub(crate) fn cost(&self, requests: [f64; 2], bytes: [f64; 2]) -> f64 {
-        let beyond_bytes = |index: usize| {
-            let page = PAGE / self.bandwidth[index].max(1) as f64;
-            (1.0 / self.iops[index].max(1) as f64 - page).max(0.0)
-        };
-        self.disk_time(bytes) + requests[0] * beyond_bytes(0) + requests[1] * beyond_bytes(1)
-    }
-
     /// The part of a second that so many bytes per second take, read and written.
     pub(crate) fn disk_time(&self, bytes: [f64; 2]) -> f64 {
         let of = |index: usize| bytes[index] / self.bandwidth[index].max(1) as f64;
@@ -113,7 +101,5 @@ mod tests {
         );
         assert_eq!(costs.line("7:0"), "7:0 ctrl=user model=linear rbps=1");
         assert!((costs.disk_time([50.0, 20.0]) - 0.9).abs() < 1e-9);
-        let costs = DiskCosts { bandwidth: [100_000_000; 2], iops: [8000; 2], ..costs };
-        assert!((costs.cost([8000.0, 0.0], [8000.0 * PAGE, 0.0]) - 1.0).abs() < 1e-9);
     }
 }

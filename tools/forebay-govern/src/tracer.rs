@@ -93,11 +93,6 @@ impl Tracer {
         Ok(Self { pipe, buffer, begun, requests: Requests::default() })
     }
 
-    /// How many requests have come and are not done.
-    pub(crate) fn waiting(&self) -> usize {
-        self.requests.came.len()
-    }
-
     /// Gives all that was done since the last call. Does not wait.
     pub(crate) fn read(&mut self, mut see: impl FnMut(Done)) -> Result<(), GovernError> {
         loop {

@@ -215,7 +215,6 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "search",
             "calibrate",
             "classes",
-            "steer",
             "live",
         ],
     ),
