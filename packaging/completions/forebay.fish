@@ -104,7 +104,7 @@ json\t'JSON'"
 complete -c forebay -n "__fish_forebay_using_subcommand check" -s v -l verbose -d 'Show also what is as it should be'
 complete -c forebay -n "__fish_forebay_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l properties -d 'What the disks can do: an io-properties file, or a forebay.yaml, which says more' -r -F
-complete -c forebay -n "__fish_forebay_using_subcommand info" -l disk -d 'A disk whose figures are published, or a disk file; more than once for several' -r
+complete -c forebay -n "__fish_forebay_using_subcommand info" -l disk -d 'A disk whose figures are known, or a disk file; more than once for several' -r
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l mountpoint -d 'Where the disk of --disk is mounted, for --format properties and io.cost' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l shards -d 'Number of shards [default: one per processor]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l numa-nodes -d 'Number of NUMA nodes [default: those of this machine]' -r
@@ -115,6 +115,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand info" -l format -d 'How 
 json\t'JSON'
 properties\t'An io-properties file of the disks, or a forebay.yaml where one of them seeks'
 io.cost\t'Settings for the kernel\'s io.cost (cgroup v2): its lines, a file for the hardware database of systemd, and units'"
+complete -c forebay -n "__fish_forebay_using_subcommand info" -l list -d 'List machines and volumes of clouds that --disk knows by size, and where their figures come from'
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l no-region -d 'Ignore the regions of a forebay.yaml: a mix of reads and writes costs the sum of what its reads and its writes cost alone'
 complete -c forebay -n "__fish_forebay_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l budget -d 'How long to measure' -r -f -a "quick\t'About a minute, at most 64 GiB written: figures within some 10 %'
