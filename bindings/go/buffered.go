@@ -37,6 +37,18 @@ func (c *Class) ReadAt(file File, data []byte, offset int64) (int, error) {
 	return int(done), err
 }
 
+// Prefetch brings length bytes from offset on into the page cache, in parts that each have a permit, so that
+// who reads them through a mapping finds them there. What is negative is ErrInvalid.
+func (c *Class) Prefetch(file File, offset, length int64) error {
+	if offset < 0 || length < 0 {
+		return &Error{ErrInvalid, 0, fmt.Sprintf("%d bytes from %d on: neither is below 0", length, offset)}
+	}
+	defer runtime.KeepAlive(file)
+	return c.call(func(handle C.uint64_t) C.int {
+		return C.forebay_prefetch(handle, C.int(file.Fd()), C.uint64_t(offset), C.uint64_t(length))
+	})
+}
+
 // Sync makes durable what the program wrote to a file by itself.
 func (c *Class) Sync(file File) error {
 	defer runtime.KeepAlive(file)

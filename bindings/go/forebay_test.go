@@ -98,6 +98,8 @@ func TestFilesAreReadWrittenAndDeleted(t *testing.T) {
 	is(t, writer.Close(), nil)
 	is(t, writer.Sync(), ErrHandle)
 	is(t, class.Sync(file), nil)
+	is(t, class.Prefetch(file, 0, 1<<40), nil)
+	is(t, class.Prefetch(file, -1, 1), ErrInvalid)
 	data := make([]byte, 16)
 	n, err := class.ReadAt(file, data, 0)
 	if is(t, err, io.EOF); string(data[:n]) != "01abc56789" {

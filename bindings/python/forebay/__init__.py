@@ -199,6 +199,13 @@ class Class(_Asks, _Member):
         buffer = bytearray(length)
         return bytes(buffer[: self.readinto(file, buffer, offset)])
 
+    def prefetch(self, file: Any, offset: int = 0, length: Optional[int] = None) -> None:
+        """Brings bytes into the page cache in the class's turn, for who reads them through a mapping."""
+        if offset < 0 or (length is not None and length < 0):
+            raise ValueError(f"{length} bytes from {offset} on: neither is below 0")
+        length = (1 << 64) - 1 if length is None else length
+        check(library.forebay_prefetch(self._handle, _fd(file), offset, length))
+
     def sync(self, file: Any) -> None:
         """Makes the file durable, its dirt in parts of the class first."""
         check(library.forebay_sync(self._handle, _fd(file), 0))

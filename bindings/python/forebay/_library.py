@@ -171,6 +171,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "writer_dirty": [_HANDLE, _OUT],
     "sync": [_HANDLE, c_int, c_uint32],
     "read": [_HANDLE, c_int, c_void_p, c_size_t, c_uint64, POINTER(c_size_t)],
+    "prefetch": [_HANDLE, c_int, c_uint64, c_uint64],
     "discarder_new": [_HANDLE, POINTER(DiscarderOptions), _OUT],
     "delete": [_HANDLE, *_TEXT, _OUT],
     "deletion_wait": [_HANDLE, POINTER(Deleted)],

@@ -179,6 +179,10 @@ class Files(unittest.TestCase):
                     writer.sync()
                     self.assertEqual(writer.dirty, 0)
                 queries.sync(file)
+                queries.prefetch(file)
+                queries.prefetch(file, 10, 100)
+                with self.assertRaises(ValueError):
+                    queries.prefetch(file, -1)
                 self.assertEqual(queries.read(file, len(data) + 7, 0), data)
                 self.assertEqual(queries.read(file, 10, len(data) - 4), data[-4:])
                 self.assertEqual(queries.read(file, 0, 0), b"")
@@ -237,6 +241,7 @@ class Forks(unittest.TestCase):
             lambda: queries.on_file(file),
             lambda: queries.enter().__enter__(),
             lambda: queries.read(file, 10, 0),
+            lambda: queries.prefetch(file),
             lambda: queries.sync(file),
             lambda: queries.writer(file),
             lambda: queries.discarder(),

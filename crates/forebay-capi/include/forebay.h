@@ -438,6 +438,14 @@ int forebay_read(forebay_class class_,
                  uint64_t offset,
                  size_t *done);
 
+// Brings what the file of `fd` has of the `len` bytes from `offset` on into the page cache, in parts
+// that each have a permit of the class, so that who reads it through a mapping finds it there. For the
+// whole file give 0 and `UINT64_MAX`.
+int forebay_prefetch(forebay_class class_,
+                     int fd,
+                     uint64_t offset,
+                     uint64_t len);
+
 // Adds a class of `shares` to `parent`, a scheduler or a group, on all disks.
 int forebay_class_add(uint64_t parent,
                       const char *name,

@@ -150,6 +150,9 @@ public:
         error = detail::checked(forebay_read(get(), fd, data, len, offset, &done));
         return done;
     }
+    Error prefetch(int fd, std::uint64_t offset, std::uint64_t len) const {
+        return detail::checked(forebay_prefetch(get(), fd, offset, len));
+    }
     void sync(int fd, Error &error) const { error = detail::checked(forebay_sync(get(), fd, 0)); }
     Error set_shares(std::uint32_t shares) const { return detail::checked(forebay_set_shares(get(), shares)); }
     Error remove() const { return detail::checked(forebay_remove(get())); }

@@ -158,3 +158,19 @@ pub unsafe extern "C" fn forebay_read(
         })
     })
 }
+
+/// Brings what the file of `fd` has of the `len` bytes from `offset` on into the page cache, in parts
+/// that each have a permit of the class, so that who reads it through a mapping finds it there. For the
+/// whole file give 0 and `UINT64_MAX`.
+#[unsafe(no_mangle)]
+pub extern "C" fn forebay_prefetch(
+    class: forebay_class,
+    fd: c_int,
+    offset: u64,
+    len: u64,
+) -> c_int {
+    call_done(|| {
+        let range = offset..offset.saturating_add(len);
+        with_class(class, |class| Ok(class.prefetch(descriptor(fd)?, range)?))
+    })
+}

@@ -342,6 +342,11 @@ static void page_cache(void) {
     OK(forebay_write(writer, NULL, 0, 0));
     OK(forebay_read(scheduler, fd, back, sizeof back, 0, &done));
     CHECK(done == sizeof back && memcmp(data, back, sizeof back) == 0);
+    OK(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
+    OK(forebay_prefetch(class, fd, 4096, UINT64_MAX));
+    OK(forebay_prefetch(scheduler, fd, UINT64_MAX, UINT64_MAX));
+    IS(FOREBAY_E_INVALID, forebay_prefetch(class, -1, 0, 1));
+    IS(FOREBAY_E_SYSTEM, forebay_prefetch(class, 9999, 0, 1));
     OK(forebay_read(class, fd, back, 100, sizeof back - 10, &done));
     CHECK(done == 10);
     OK(forebay_sync(class, fd, 0));

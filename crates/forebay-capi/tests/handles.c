@@ -75,6 +75,7 @@ CALL(writer_sync, forebay_writer_sync(h, 0))
 CALL(writer_dirty, forebay_writer_dirty(h, &out))
 CALL(sync, forebay_sync(h, fd, 0))
 CALL(read, forebay_read(h, fd, text, sizeof text, 0, &len))
+CALL(prefetch, forebay_prefetch(h, fd, 0, UINT64_MAX))
 CALL(discarder_new, forebay_discarder_new(h, NULL, &out))
 CALL(delete, forebay_delete(h, FOREBAY_STR("/nowhere/file"), &out))
 CALL(finish, forebay_discarder_finish(h, FOREBAY_STR("/nowhere"), &out))
@@ -103,7 +104,7 @@ static const function functions[] = {
     ROW(complete, OF(PERMIT)), ROW(admit_callback, ASKS), ROW(admit_event, ASKS),
     ROW(admit_event_to, OF(EVENTS)), ROW(events_fd, OF(EVENTS)), ROW(events_next, OF(EVENTS)),
     ROW(writer_new, ASKS), ROW(write, OF(WRITER)), ROW(write_back, OF(WRITER)),
-    ROW(writer_sync, OF(WRITER)), ROW(writer_dirty, OF(WRITER)), ROW(sync, ASKS), ROW(read, ASKS),
+    ROW(writer_sync, OF(WRITER)), ROW(writer_dirty, OF(WRITER)), ROW(sync, ASKS), ROW(read, ASKS), ROW(prefetch, ASKS),
     ROW(discarder_new, ASKS), ROW(delete, OF(DISCARDER)), ROW(finish, OF(DISCARDER)),
     ROW(settle, OF(DISCARDER)), ROW(deletion_wait, OF(DELETION)), ROW(handed_over, OF(DELETION)),
     ROW(progress, OF(DELETION)), ROW(cancel, OF(DELETION)), ROW(snapshot_take, OF(SCHEDULER)),

@@ -3,6 +3,7 @@
 //! Decision: `docs/decisions/0033-cached-reads.md`.
 
 use std::io::{self, IoSliceMut};
+use std::ops::{Bound, RangeBounds};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use forebay_core::Op;
@@ -16,6 +17,8 @@ use crate::{Class, Scheduler};
 
 /// A part has at least this many bytes, however slow the disk is.
 const PART_LEN_MIN: usize = 128 << 10;
+/// A part that is read for others has at most this many bytes.
+const PREFETCHED_MAX: usize = 1 << 20;
 
 impl Class {
     /// Reads into `buffer` what `file` has from byte `offset` on, through the page cache: what is in
@@ -51,14 +54,8 @@ impl Class {
         if buffer.len() <= PART_LEN_MIN {
             return self.read_part(file, buffer, offset, (recent, is_tried));
         }
-        // Where the disk cannot be told a miss fails, and a hit does not.
-        let part_len = Scheduler::of(&self.scheduler).disk_of_file(file).map_or(0, |disk| {
-            let largest = disk.record.here().of(Op::Read).largest_request(Op::Read);
-            usize::try_from(largest).unwrap_or(usize::MAX)
-        });
-        let part_len = part_len.max(PART_LEN_MIN);
         let mut done = 0;
-        for part in buffer.chunks_mut(part_len) {
+        for part in buffer.chunks_mut(self.part_len(file)) {
             // What goes on where the last part ended makes the kernel read ahead.
             let is_tried = is_tried && done == 0;
             let place = offset.saturating_add(done as u64);
@@ -74,6 +71,53 @@ impl Class {
             }
         }
         Ok(done)
+    }
+
+    /// Brings what `file` has of `range` into the page cache, so that who reads it through a mapping
+    /// finds it there: `class.prefetch(&file, ..)`. What is not in memory is read in parts of at most 1 MiB, each
+    /// with a permit as in [`Class::read_at`]; what is there already is not read again. Nothing keeps
+    /// it there: bring in what is read soon, and less than the memory holds.
+    ///
+    /// # Errors
+    /// As for [`Class::read_at`]; the parts before are in memory then.
+    pub fn prefetch(&self, file: impl AsFd, range: impl RangeBounds<u64>) -> io::Result<()> {
+        let file = file.as_fd();
+        let mut start = match range.start_bound() {
+            Bound::Included(start) => *start,
+            Bound::Excluded(before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(last) => last.saturating_add(1),
+            Bound::Excluded(end) => *end,
+            Bound::Unbounded => u64::MAX,
+        };
+        let end = end.min(file_len(file)?);
+        let recent = HitRate::of(file);
+        let mut buffer = Vec::new();
+        while start < end {
+            let left = usize::try_from(end - start).unwrap_or(usize::MAX);
+            let len = left.min(self.part_len(file)).min(PREFETCHED_MAX);
+            if missing_of(file, start, len) != Some(0) {
+                buffer.resize(len.max(buffer.len()), 0);
+                if self.read_watched(file, &mut buffer[..len], start, recent)? < len {
+                    // It was cut meanwhile.
+                    break;
+                }
+            }
+            start += len as u64;
+        }
+        Ok(())
+    }
+
+    /// How much of `file` is read with a permit. Where the disk cannot be told a miss fails, and a
+    /// hit does not.
+    fn part_len(&self, file: BorrowedFd<'_>) -> usize {
+        let part_len = Scheduler::of(&self.scheduler).disk_of_file(file).map_or(0, |disk| {
+            let largest = disk.record.here().of(Op::Read).largest_request(Op::Read);
+            usize::try_from(largest).unwrap_or(usize::MAX)
+        });
+        part_len.max(PART_LEN_MIN)
     }
 
     /// [`Class::read_at`] of what the disk may do at a time: tried without waiting first, if it is

@@ -1,10 +1,12 @@
 //! Reads through the page cache.
 
 use std::fs::File;
+use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 
 use forebay::{DiskConfig, DiskRates, Op, Scheduler};
 use rustix::fs::{Advice, fadvise};
+use rustix::io::ReadWriteFlags;
 
 use crate::{Bed, pattern};
 
@@ -70,4 +72,49 @@ fn a_large_read_has_a_permit_for_each_part() {
         (counters.bytes[Op::Read.index()], counters.operations[Op::Read.index()]);
     assert!(bytes <= permits * most.max(128 << 10), "{permits} permits for {bytes} bytes");
     assert!(bytes >= data.len() as u64 / 2, "little of {bytes} bytes was in memory");
+}
+
+/// Whether memory has these pages, where the kernel says.
+fn has(file: &File, pages: std::ops::Range<u64>) -> Option<bool> {
+    for page in pages {
+        let mut byte = [0];
+        let mut into = [IoSliceMut::new(&mut byte)];
+        match rustix::io::preadv2(file, &mut into, page * 4096, ReadWriteFlags::NOWAIT) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::AGAIN) => return Some(false),
+            Err(_) => return None,
+        }
+    }
+    Some(true)
+}
+
+#[test]
+fn what_is_prefetched_is_in_memory_and_had_permits_and_nothing_is_read_twice() {
+    let bed = Bed::new();
+    let file = bed.file("data");
+    let data = pattern((3 << 20) + 77);
+    file.write_all_at(&data, 0).unwrap();
+    let admitted = || bed.class.permit_counters().bytes[Op::Read.index()];
+    forget(&file);
+    let is_shown = has(&file, 300..301) == Some(false);
+    bed.class.prefetch(&file, 4096..4096).unwrap();
+    bed.class.prefetch(&file, 1 << 40..).unwrap();
+    assert_eq!(admitted(), 0);
+    bed.class.prefetch(&file, (1 << 20)..(2 << 20)).unwrap();
+    let first = admitted();
+    if is_shown {
+        assert_eq!(has(&file, 256..512), Some(true));
+        assert!(first >= 1 << 20, "{first} bytes had a permit");
+        // what the kernel read ahead is charged, and is no more than that
+        assert!(first <= 2 << 20, "{first} bytes had a permit");
+        bed.class.prefetch(&file, (1 << 20)..=(2 << 20) - 1).unwrap();
+        assert_eq!(admitted(), first);
+    }
+    bed.class.prefetch(&file, ..).unwrap();
+    assert_ne!(has(&file, 0..769), Some(false));
+    let mut read = vec![0; data.len()];
+    assert_eq!(bed.class.read_at(&file, &mut read, 0).unwrap(), data.len());
+    assert!(read == data);
+    let closed = bed.class.prefetch(File::create(bed.dir.path().join("w")).unwrap(), ..);
+    assert!(closed.is_ok(), "an empty file has nothing to bring in");
 }

@@ -136,6 +136,11 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
         true
     }),
     ("Class::permit_counters", |h| h.class.permit_counters().operations == [0; 4]),
+    ("Class::prefetch", |h| {
+        // As for the next.
+        let _ = h.class.prefetch(&*h.std_file, ..);
+        true
+    }),
     ("Class::read_at", |h| {
         // What is in memory needs nothing of the parent's.
         let _ = h.class.read_at(&*h.std_file, &mut [0; 10], 0);
