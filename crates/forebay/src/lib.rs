@@ -40,7 +40,7 @@
 //! | writes through the page cache | [`Class::buffered_writer`] around its file, which flushes too | metadata, the journal |
 //! | writes through it, and cannot be given another writer | [`Class::sync_data`] where it flushes, the more often the better | what the kernel writes back before |
 //! | reads through the page cache | [`Class::read_at`] instead of `pread` | readahead is charged after it |
-//! | maps its files | none; the writes that share the disk can still be in classes | its reads and writes |
+//! | maps its files | [`Class::prefetch`] before a pass over them, [`Class::buffered_writer`] for what it writes by calls | page faults, and writes through mappings |
 //! | deletes files on a file system mounted with `discard` | [`Discarder::delete`] instead of `unlink` | renames, and flushes of directories |
 //! | may hand over buffers | [`File`], or a [`shard`] per thread: the least work for the engine's threads | metadata |
 //!
@@ -52,7 +52,7 @@
 //! [permits held for too long](metrics::ClassSnapshot::held_long). The log's lines lead here: where
 //! most of the unscheduled I/O is writeback of this process, the engine writes through the page
 //! cache, with permits around its `write` at most; where it is reads, it reads without permits, or
-//! through a mapping.
+//! through a mapping. The line names a file of the disk that the process has mapped.
 //!
 //! # The ways in
 //!

@@ -9,6 +9,7 @@ mod device;
 mod held;
 mod kernel;
 mod ledger;
+mod mapped;
 mod mean_held;
 mod unit;
 mod warning;

@@ -15,6 +15,10 @@ const PERCENT_MIN: u64 = 10;
 pub(super) const SECTION: &str =
     "see the section \"What a permit orders\" of the documentation of the crate forebay";
 
+/// What to do about mappings.
+const MAPPED: &str = "I/O through a mapping is unscheduled; Class::prefetch brings in what is read \
+                      next";
+
 /// What to do with permits.
 pub(super) const ADVICE: &str = "a permit is held while the disk works for it, and not while its \
                                  holder waits for anything else";
@@ -28,8 +32,14 @@ pub(super) struct Minute {
 
 impl Minute {
     /// What is to be said of `device`, whose reads and writes are `now_at` so far, if a minute has
-    /// passed.
-    pub(super) fn over(&mut self, now: Time, device: &str, now_at: [Traffic; 2]) -> Vec<String> {
+    /// passed. `mapped` finds a file there that the process has mapped.
+    pub(super) fn over(
+        &mut self,
+        now: Time,
+        device: &str,
+        now_at: [Traffic; 2],
+        mapped: impl Fn() -> Option<String>,
+    ) -> Vec<String> {
         let since = *self.since.get_or_insert(now);
         if now.nanos_since(since) < SILENCE_NANOS {
             return Vec::new();
@@ -38,7 +48,7 @@ impl Minute {
         let then = std::mem::replace(&mut self.then, now_at);
         let passed = now_at.iter().zip(&then).map(|(now, then)| now.since(then));
         let words = passed.zip([READ, WRITTEN]);
-        words.filter_map(|(traffic, words)| warning(device, &traffic, &words)).collect()
+        words.filter_map(|(traffic, words)| warning(device, &traffic, &words, &mapped)).collect()
     }
 }
 
@@ -59,7 +69,12 @@ const WRITTEN: Words = Words {
     unknown: "other processes, journal, metadata",
 };
 
-fn warning(device: &str, traffic: &Traffic, words: &Words) -> Option<String> {
+fn warning(
+    device: &str,
+    traffic: &Traffic,
+    words: &Words,
+    mapped: impl Fn() -> Option<String>,
+) -> Option<String> {
     let Traffic { done, admitted, unscheduled, of_this_process } = *traffic;
     let percent = |bytes: u64| bytes.saturating_mul(100).div_ceil(done.max(1));
     let is_of_others = admitted == 0 && of_this_process == 0;
@@ -67,12 +82,15 @@ fn warning(device: &str, traffic: &Traffic, words: &Words) -> Option<String> {
         return None;
     }
     let Words { done, own, unknown } = words;
+    let mapped = if of_this_process > 0 { mapped() } else { None };
+    let mapped = mapped.map(|path| format!("; this process has mapped {path} there: {MAPPED}"));
     Some(format!(
         "{} % of what was {done} {device} in the last minute was unscheduled: {own} {} %, unknown \
-         {} % ({unknown}); {SECTION}",
+         {} % ({unknown}){}; {SECTION}",
         percent(unscheduled),
         percent(of_this_process),
         percent(unscheduled).saturating_sub(percent(of_this_process)),
+        mapped.unwrap_or_default(),
     ))
 }
 
@@ -95,7 +113,8 @@ mod tests {
         let mut said = Vec::new();
         for second in 0..=180 {
             let so_far = traffic(10 * second, 4 * second, 6 * second, 5 * second);
-            let more = minute.over(at(second), "nvme0n1", [Traffic::default(), so_far]);
+            let mapped = || (second > 100).then(|| String::from("/data/table"));
+            let more = minute.over(at(second), "nvme0n1", [Traffic::default(), so_far], mapped);
             said.extend(more.into_iter().map(|text| (second, text)));
         }
         let seconds: Vec<u64> = said.iter().map(|(second, _)| *second).collect();
@@ -104,6 +123,8 @@ mod tests {
         let expected = "60 % of what was written to nvme0n1 in the last minute was unscheduled: \
             writeback and writes of this process 50 %, unknown 10 % (";
         assert!(text.starts_with(expected) && text.contains("What a permit orders"), "{text}");
+        let is_mapped = |(_, text): &(u64, String)| text.contains("has mapped /data/table there");
+        assert_eq!(said.iter().map(is_mapped).collect::<Vec<_>>(), [false, true, true]);
     }
 
     #[test]
@@ -114,10 +135,12 @@ mod tests {
             traffic(1_000, 0, 1_000, 0),
             traffic(0, 0, 0, 0),
         ] {
-            assert_eq!(warning("sda", &quiet, &WRITTEN), None, "{quiet:?}");
+            assert_eq!(warning("sda", &quiet, &WRITTEN, || None), None, "{quiet:?}");
         }
-        let reads = warning("sda", &traffic(1_000, 500, 500, 0), &READ).unwrap();
+        let mapped = || Some(String::from("/data/table"));
+        let reads = warning("sda", &traffic(1_000, 500, 500, 0), &READ, mapped).unwrap();
         assert!(reads.starts_with("50 % of what was read from sda"), "{reads}");
         assert!(reads.contains("reads of this process 0 %, unknown 50 %"), "{reads}");
+        assert!(!reads.contains("mapped"), "they are not those of this process: {reads}");
     }
 }

@@ -9,6 +9,7 @@ use super::device::Device;
 use super::held::HeldTable;
 use super::kernel::{OwnIo, PageCache};
 use super::ledger::Outstanding;
+use super::mapped::mapped_file;
 use super::mean_held::MeanHeld;
 use super::unit::{Step, Unit, WRITES};
 use crate::messages;
@@ -90,7 +91,7 @@ fn tick() -> bool {
     let watch = Watch::here(&mut all, &machine, now);
     let kept = watch.look(&machine, now);
     let schedulers: Vec<_> = watch.schedulers.iter().filter_map(Weak::upgrade).collect();
-    let mut said = watch.minutes(now);
+    let mut said = watch.minutes(&machine, now);
     let with_all = watch.mean_held.is_over(now);
     drop(all);
     // Without the table's lock, as it asks the queues' owners.
@@ -249,11 +250,14 @@ impl Watch {
         self.own[WRITES].bytes().saturating_sub(self.dirty_of_writers())
     }
 
-    fn minutes(&mut self, now: Time) -> Vec<String> {
+    fn minutes(&mut self, machine: &Machine, now: Time) -> Vec<String> {
         let unattributed = self.unattributed();
         let minute = |unit: &mut Unit| {
             let DeviceTraffic { device, read, written, .. } = unit.traffic(unattributed);
-            unit.minute.over(now, &device, [read, written])
+            let Unit { minute, devices, .. } = unit;
+            let disks: Vec<_> = devices.iter().map(|of| &of.disk).collect();
+            let mapped = || mapped_file(machine, &disks);
+            minute.over(now, &device, [read, written], mapped)
         };
         self.units.iter_mut().flat_map(minute).collect()
     }
