@@ -54,7 +54,8 @@ impl Search {
         BOUNDS.into_iter().find_map(|bound| self.next_of(bound)).or_else(|| {
             let (best, times) = self.leader()?;
             let between = self.between(best).filter(|point| !self.measured.contains_key(point));
-            between.or_else(|| (times < CONFIRMATIONS).then_some(best))
+            let better = || self.contested(work(&self.measured[&best]));
+            between.or_else(better).or_else(|| (times < CONFIRMATIONS).then_some(best))
         })
     }
 
@@ -94,6 +95,15 @@ impl Search {
             self.measured.keys().filter(|one| one.bound == point.bound && one.rate > point.rate);
         let next = above.map(|one| one.rate).min()?;
         (next - point.rate > 3).then(|| QosPoint { rate: point.rate.midpoint(next), ..point })
+    }
+
+    /// A point with more work than the best that has missed once, and may hold when measured again.
+    fn contested(&self, best: f64) -> Option<QosPoint> {
+        let may_hold = |all: &[Measured]| decided(all) == Some(true) && !holds(all);
+        let is_open = |all: &[Measured]| all.len() < CONFIRMATIONS && work(all) * WORSE_MAX > best;
+        let open = self.measured.iter().filter(|(_, all)| may_hold(all) && is_open(all));
+        open.max_by(|(_, one), (_, other)| work(one).total_cmp(&work(other)))
+            .map(|(point, _)| *point)
     }
 
     fn leader(&self) -> Option<(QosPoint, usize)> {
