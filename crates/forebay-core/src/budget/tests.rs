@@ -315,6 +315,10 @@ fn a_part_scales_pace_and_window_and_what_is_owed_until_the_disk_is_this_process
         });
         let burst = budget.effective_goal().as_nanos_ceil().div_ceil(40_000);
         assert_eq!(granted.count() as u64, burst + 25, "{control:?}");
+        budget.set_base_latency(Duration::from_micros(200));
+        let known = if control == Control::Knee { 100_000 } else { 375_000 };
+        assert_eq!(budget.window_in_force(), DiskTime::from_nanos(known));
+        budget.set_base_latency(Duration::ZERO);
         set_part(None);
         assert_eq!(budget.window_in_force(), alone);
     }

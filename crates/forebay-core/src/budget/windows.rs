@@ -59,6 +59,13 @@ impl Budget {
         DiskTime::from_units(two_goals_units(goal))
     }
 
+    /// The window of all processes that use the disk, where trials would find that of one. A larger one
+    /// than needed holds all requests that there are, and shares have no effect then.
+    fn window_of_all(&self) -> DiskTime {
+        let is_known = self.base_latency() > DiskTime::ZERO;
+        if is_known { self.two_goals() } else { self.busy_window() }
+    }
+
     /// The window by the figures, which no trial moves.
     pub(crate) fn two_goals(&self) -> DiskTime {
         DiskTime::from_units(two_goals_units(self.effective_goal()))
@@ -73,7 +80,7 @@ impl Budget {
     pub(super) fn limit_at(&self, price: Price, goal: DiskTime) -> u64 {
         let whole = || match self.controller.window(goal) {
             Some(window) => window,
-            None if self.searches_knee() => price.done_in(self.busy_window().units()),
+            None if self.searches_knee() => price.done_in(self.window_of_all().units()),
             None => price.done_in(two_goals_units(goal)),
         };
         self.controller.part.of_window(whole).unwrap_or_else(whole)

@@ -30,6 +30,11 @@ const COUNTS_NANOS: u64 = 1_000_000_000;
 const LOOKS_AVERAGED: f64 = 6.0;
 /// Work waits for the disk where it did for one part in so many of the time between two looks.
 const WAITS_PART: u64 = 8;
+/// Work also waits, in the disk, where it fills at least one part in so many of its window: enough to keep
+/// the disk busy, so that others need not have more than they are due.
+const FILLS_PART: u64 = 2;
+/// For so long after it was last seen to wait, in nanoseconds (200 ms), a process is taken to want more.
+const WANTS_NANOS: u64 = 200_000_000;
 /// Queues are woken where the part grows by more than one part in so many.
 const WAKES_PART: u32 = 8;
 
@@ -130,6 +135,7 @@ struct Meter {
     at: Time,
     waited_nanos: u64,
     used: f64,
+    wants_until: Time,
     /// What each class has used so far, by name, and when that rose last.
     classes: BTreeMap<String, (u64, Time)>,
 }
@@ -146,8 +152,11 @@ impl Meter {
         let (mut used_nanos, mut waited_nanos, mut groups, mut in_disk) = (0, 0, 0, 0);
         let mut shares = BTreeMap::new();
         let mut before = std::mem::take(&mut self.classes);
+        let mut fills = false;
         for group in disk.groups_of(direction) {
             groups += 1;
+            let window = group.io.window_in_force().units();
+            fills |= group.io.in_flight().units() >= (window / FILLS_PART).max(1);
             waited_nanos =
                 group.all_metrics().fold(waited_nanos, |sum, queue| sum + queue.waited_nanos());
         }
@@ -169,17 +178,17 @@ impl Meter {
         self.at = now;
         let waited =
             waited_nanos.saturating_sub(std::mem::replace(&mut self.waited_nanos, waited_nanos));
+        if !is_first && (fills || waited >= nanos / WAITS_PART) {
+            self.wants_until = now.plus_nanos(WANTS_NANOS);
+        }
+        let wants = now < self.wants_until;
         if !is_first && groups > 0 {
             let used = used_nanos as f64 / nanos as f64 / f64::from(groups);
-            let is_idle = used_nanos == 0 && in_disk == 0;
+            // between two requests of a small part it is not
+            let is_idle = used_nanos == 0 && in_disk == 0 && !wants;
             self.used = if is_idle { 0.0 } else { self.used + (used - self.used) / LOOKS_AVERAGED };
         }
-        Demand {
-            weight: shares.values().sum(),
-            used: (self.used * 1e6) as u32,
-            wants: !is_first && waited >= nanos / WAITS_PART,
-            trim: 0,
-        }
+        Demand { weight: shares.values().sum(), used: (self.used * 1e6) as u32, wants, trim: 0 }
     }
 }
 

@@ -44,6 +44,7 @@ struct Process {
     running: usize,
     consumed: f64,
     waited: u64,
+    wants_until: Time,
     used: f64,
     served: f64,
     part: Option<u32>,
@@ -83,6 +84,7 @@ impl World {
                 running: 0,
                 consumed: 0.0,
                 waited: 0,
+                wants_until: Time::ZERO,
                 used: 0.0,
                 served: 0.0,
                 part: None,
@@ -164,10 +166,15 @@ impl World {
         let used = (consumed - process.consumed) / DiskTime::from_nanos(LOOK).units() as f64;
         let is_idle = used == 0.0 && process.running == 0;
         process.used = if is_idle { 0.0 } else { process.used + (used - process.used) / 6.0 };
+        let window = process.group.window_in_force().units();
+        let fills = process.group.in_flight().units() >= window / 2;
+        if fills || waited - process.waited > LOOK / 8 {
+            process.wants_until = now.plus_nanos(200 * MILLI);
+        }
         let demand = Demand {
             weight: if is_idle { 0 } else { process.load.shares },
             used: (process.used * 1e6) as u32,
-            wants: waited - process.waited > LOOK / 8,
+            wants: now < process.wants_until,
             trim: process.siblings.trims()[0],
         };
         (process.consumed, process.waited) = (consumed, waited);
@@ -213,7 +220,7 @@ fn many_processes_share_a_disk() {
 #[test]
 fn what_one_no_longer_uses_is_the_others_within_a_second_and_its_own_again() {
     for (dies, load) in [(true, SMALL), (true, LARGE), (false, SMALL), (false, LARGE)] {
-        let loads = [Load::of(1000, 256, SMALL), Load::of(10, 256, load)];
+        let loads = [Load::of(1000, 256, SMALL), Load::of(50, 256, load)];
         let mut world = World::new(100, &loads);
         world.run_until(5 * SECOND);
         let idle = &mut world.processes[0].load;
@@ -229,7 +236,7 @@ fn what_one_no_longer_uses_is_the_others_within_a_second_and_its_own_again() {
         let back = &mut world.processes[0].load;
         (back.to, back.depth) = (u64::MAX, 256);
         let got = world.run(12 * SECOND, 20 * SECOND);
-        assert_shares(&got, &[1000.0, 10.0], "again");
+        assert_shares(&got, &[1000.0, 50.0], "again");
     }
 }
 
@@ -239,4 +246,11 @@ fn what_a_process_with_few_requests_leaves_is_used() {
     let got = World::new(100, &loads).run(5 * SECOND, 10 * SECOND);
     // its two requests wait for what the other has in the disk: one or two writes of 2.6 ms
     assert!(got.0[0] > 0.03 && got.1 > 0.97, "{got:?}");
+}
+
+#[test]
+fn requests_that_all_fit_into_the_disk_have_their_share_of_it() {
+    let loads = [Load::of(400, 32, SMALL), Load::of(100, 8, LARGE)];
+    let got = World::new(100, &loads).run(5 * SECOND, 10 * SECOND);
+    assert_shares(&got, &[4.0, 1.0], "32 reads");
 }
