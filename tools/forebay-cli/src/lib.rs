@@ -9,6 +9,7 @@ mod explore;
 mod export;
 mod failure;
 mod gate;
+mod govern;
 mod growth;
 mod info;
 mod interrupt;
@@ -67,6 +68,7 @@ enum Command {
     Reproduce(reproduce::Options),
     #[command(subcommand)]
     Disk(serve::Command),
+    Govern(govern::Options),
     Rm(rm::Options),
     Run(run::Options),
     #[command(subcommand)]
@@ -114,6 +116,7 @@ pub fn run() -> ExitCode {
         Command::Report(options) => report::run(options),
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),
+        Command::Govern(options) => govern::run(options),
         Command::Rm(options) => return rm::run(options),
         Command::Run(options) => return run::run(options),
         Command::Trace(command) => return trace::run(command),

@@ -8,9 +8,11 @@
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::time::Duration;
 
 use forebay::properties::MeasuredDirection;
 use forebay_block::{BlockDevice, Machine, Stack};
+use forebay_govern::DiskCosts;
 
 use super::disk::{DescribedDisk, DiskFigures};
 use crate::failure::Failure;
@@ -128,10 +130,28 @@ fn model([read, write]: &[Rates; 2]) -> String {
 /// at one rate, and the latencies only set its period, which is twice as long (`ioc_refresh_period_us`).
 /// In a shorter period a class with a small share cannot send even one large request.
 fn qos(rates: &[Rates; 2]) -> String {
+    let us = half_period_us(rates);
+    format!("rpct=0.00 rlat={us} wpct=0.00 wlat={us} min={RATE_PERCENT}.00 max={RATE_PERCENT}.00")
+}
+
+fn half_period_us(rates: &[Rates; 2]) -> u64 {
     let large = rates.iter().map(Rates::large_us).max().unwrap_or(0);
     let us = large.saturating_mul(LARGE_REQUESTS);
-    let us = us.clamp(*HALF_PERIOD_US.start(), *HALF_PERIOD_US.end());
-    format!("rpct=0.00 rlat={us} wpct=0.00 wlat={us} min={RATE_PERCENT}.00 max={RATE_PERCENT}.00")
+    us.clamp(*HALF_PERIOD_US.start(), *HALF_PERIOD_US.end())
+}
+
+/// The same figures for what chooses the rate by itself.
+pub(super) fn disk_costs(disk: &DescribedDisk) -> Result<DiskCosts, Failure> {
+    let figures = disk.figures.as_ref().ok_or_else(|| {
+        Failure::Input("there are no figures for io.cost in the file; run `forebay tune`".into())
+    })?;
+    let rates = rates(figures);
+    Ok(DiskCosts {
+        model: model(&rates),
+        half_period: Duration::from_micros(half_period_us(&rates)),
+        bandwidth: rates.each_ref().map(|rates| rates.bytes),
+        iops: rates.each_ref().map(|rates| rates.at_random),
+    })
 }
 
 impl<'a> KernelDisk<'a> {

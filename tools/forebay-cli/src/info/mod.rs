@@ -19,6 +19,7 @@ use clap::{Args, ValueEnum};
 use forebay::properties::Properties;
 use forebay_block::Machine;
 use forebay_core::SHARDS_MAX;
+use forebay_govern::DiskCosts;
 
 use crate::console::{json, print};
 use crate::failure::Failure;
@@ -113,6 +114,17 @@ pub(crate) fn queues(properties: &Path) -> Result<Vec<String>, Failure> {
     let known = disks.iter().map(|disk| DescribedDisk::from_file(disk, properties));
     let known = known.collect::<Result<Vec<_>, _>>()?;
     Ok(Report::new(&known, threads, Duration::ZERO).queues())
+}
+
+/// What the kernel is told of the disk of a file with figures of one disk.
+pub(crate) fn disk_costs(properties: &Path) -> Result<DiskCosts, Failure> {
+    match Properties::load(properties)?.disks.as_slice() {
+        [disk] => io_cost::disk_costs(&DescribedDisk::from_file(disk, properties)?),
+        _ => Err(Failure::Input(format!(
+            "{} describes several disks, or none; give a file of the one that is governed",
+            properties.display()
+        ))),
+    }
 }
 
 impl Options {

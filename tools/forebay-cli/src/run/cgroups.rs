@@ -7,7 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use forebay_block::{Machine, Mount};
+use forebay_block::Machine;
+use forebay_govern::root_of_cgroups;
 
 /// What the cgroups of classes begin with.
 const PREFIX: &str = "forebay-";
@@ -51,30 +52,7 @@ pub(super) struct Usage {
 impl Cgroups {
     /// The hierarchy of this machine that has the io controller, or what is missing and what to do.
     pub(super) fn find(machine: &Machine) -> Result<Self, String> {
-        let mountinfo = machine.mountinfo();
-        let mut mounts = Mount::all(&mountinfo);
-        let mount = mounts.find(|mount| mount.kind == "cgroup2").ok_or(
-            "no cgroup v2 is mounted, so there is no weight of I/O: mount -t cgroup2 none \
-             /sys/fs/cgroup/unified",
-        )?;
-        let root = mount.point;
-        let shown = root.display();
-        let controllers = machine.text(below(&root.join("cgroup.controllers"))).unwrap_or_default();
-        if !controllers.split(' ').any(|name| name == "io") {
-            let v1 =
-                Mount::all(&mountinfo).any(|mount| mount.kind == "cgroup" && mount.has("blkio"));
-            return Err(if v1 {
-                "the io controller is bound to cgroup v1, which has no weight for io.cost: start the \
-                 kernel with cgroup_no_v1=blkio"
-                    .into()
-            } else {
-                format!(
-                    "the io controller is not in {shown}/cgroup.controllers: run it outside of the \
-                     container, or where systemd manages this one, with Delegate=io in a drop-in of \
-                     its unit"
-                )
-            });
-        }
+        let root = root_of_cgroups(machine).map_err(|error| error.to_string())?;
         let own = machine.text("proc/self/cgroup").unwrap_or_default();
         let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
         Ok(Self { own: root.join(own), root })

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use forebay_block::Machine;
+use forebay_govern::class_name;
 use indicatif::HumanBytes;
 
 use crate::console::{note, print};
@@ -22,7 +23,6 @@ use command::Ended;
 
 /// As of programs that run others, when they do not.
 const REFUSED: u8 = 125;
-const NAME_LEN_MAX: usize = 64;
 /// From these weights on a priority is that of most commands, and one above it.
 const WEIGHT_USUAL: u32 = 101;
 const WEIGHT_URGENT: u32 = 1000;
@@ -70,15 +70,6 @@ enum Place {
     Group(Group),
     /// In a scope of systemd, which this command makes.
     Scope(Vec<OsString>),
-}
-
-/// Reads the name of a class.
-fn class_name(text: &str) -> Result<String, String> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    if (1..=NAME_LEN_MAX).contains(&text.len()) && text.chars().all(allowed) {
-        return Ok(text.to_owned());
-    }
-    Err(String::from("expected 1 to 64 letters, digits, and characters of _.-"))
 }
 
 /// The command.
@@ -213,17 +204,6 @@ fn said(usage: Usage) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn class_names_are_those_of_directories() {
-        let longest = "x".repeat(64);
-        for name in ["backup", "a.b_c-9", ".", &longest] {
-            assert_eq!(class_name(name).as_deref(), Ok(name));
-        }
-        for name in ["", "a/b", "ä", "a b", &"x".repeat(65)] {
-            assert!(class_name(name).is_err(), "{name}");
-        }
-    }
 
     #[test]
     fn usage_is_in_units_that_people_read() {

@@ -33,7 +33,7 @@ pub(super) fn unobeyed(
         if !names.is_empty() {
             said.push(format!(
                 "nothing obeys the weight on {names}, where neither io.cost nor BFQ is on: `forebay \
-                 info --format io.cost` prints what turns io.cost on"
+                 govern` turns io.cost on, or what `forebay info --format io.cost` prints"
             ));
         }
     }

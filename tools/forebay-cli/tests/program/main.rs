@@ -8,6 +8,7 @@ mod explore;
 mod export;
 mod faults;
 mod gate;
+mod govern;
 mod growth;
 mod input;
 mod leftovers;
