@@ -459,7 +459,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__explore)
-            opts="-o -h --from --disk --full --grid --seconds --read-size --write-size --data-size --trim --trim-after --overwrite-device --properties --save --resume --goal --output --another-disk --report --svg --what-if --load --format --json --help"
+            opts="-o -h --from --disk --full --grid --seconds --read-size --write-size --data-size --trim --trim-after --latency-of --overwrite-device --properties --save --resume --goal --output --another-disk --report --svg --what-if --load --format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -495,6 +495,10 @@ _forebay() {
                     ;;
                 --trim-after)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --latency-of)
+                    COMPREPLY=($(compgen -W "reads writes" -- "${cur}"))
                     return 0
                     ;;
                 --properties)

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use forebay::properties::{DiskProperties, RegionChoice};
+use forebay::properties::{DiskProperties, RADIUS_ONE, RegionChoice};
 use forebay_core::{DiskModel, DiskRates, Policy};
 use forebay_load::results::model::{Properties, PropertiesSource, RegionAsked, RegionInUse};
 use forebay_sim::disk::SimDisk;
@@ -100,6 +100,12 @@ pub(crate) fn properties_of(disk: &dyn SimDisk, mountpoints: Vec<PathBuf>) -> Di
 pub(crate) fn in_use(choice: &RegionChoice<'_>) -> RegionInUse {
     let RegionChoice { region, asked } = *choice;
     let us = |latency: Duration| latency.as_secs_f64() * 1e6;
+    let ends = [region.write_bandwidth as f64, region.read_iops as f64];
+    let steps = region.radii.len().saturating_sub(1).max(1) as f64;
+    let point = |(step, &radius): (u32, &u32)| {
+        let (part, radius) = (f64::from(step) / steps, f64::from(radius) / f64::from(RADIUS_ONE));
+        [radius * part * ends[0], radius * (1.0 - part) * ends[1]]
+    };
     let is_it = (region.read_percentile, region.latency) == (asked.read_percentile, asked.latency);
     RegionInUse {
         read_percentile: region.read_percentile,
@@ -109,5 +115,7 @@ pub(crate) fn in_use(choice: &RegionChoice<'_>) -> RegionInUse {
             latency_us: us(asked.latency),
             far: choice.is_far(),
         }),
+        border: (0..).zip(&region.radii).map(point).collect(),
+        ends,
     }
 }

@@ -50,11 +50,16 @@ pub(crate) fn figures(surface: &Grid) -> Figures {
     Figures { write_bandwidth, read_iops }
 }
 
-/// The loads of `surface` with reads in them, judged by `goal`.
+/// The loads of `surface` with requests of the timed kind in them, judged by `goal`.
 pub(crate) fn judged(surface: &Grid, figures: Figures, goal: Goal) -> Vec<Load> {
     let loads = surface.loads_with_cells();
     let judged = loads.filter_map(|(at, cell)| judged_load(at, cell, figures, goal));
-    judged.filter(|load| load.read > 0.0).collect()
+    judged.filter(|load| is_timed(surface, (load.write, load.read))).collect()
+}
+
+/// Whether a load has requests of the kind whose latencies `surface` has: reads, or writes.
+pub(crate) fn is_timed(surface: &Grid, (write, read): (f64, f64)) -> bool {
+    if surface.is_of_writes() { write > 0.0 } else { read > 0.0 }
 }
 
 /// The load `at` so many bytes written and reads per second, judged by `goal`; without a `cell` the
@@ -88,7 +93,8 @@ pub(crate) fn judged_load(
 /// Whether a region can be fitted to `surface` for `goal`.
 pub(crate) fn check(surface: &Grid, goal: Goal) -> Result<(), Error> {
     let Goal { percentile, latency_us } = goal;
-    let cells = surface.cells().iter().filter(|cell| cell.read_iops > 0.0);
+    let timed = |cell: &&Cell| is_timed(surface, (cell.write_bandwidth, cell.read_iops));
+    let cells = surface.cells().iter().filter(timed);
     let latencies: Vec<f64> = cells.filter_map(|cell| percentile.of(cell)).collect();
     if latencies.is_empty() && !surface.cells().is_empty() {
         let known = |percentile: &Percentile| {
@@ -99,7 +105,7 @@ pub(crate) fn check(surface: &Grid, goal: Goal) -> Result<(), Error> {
         return Err(Error::NoPercentile { percentile: percentile.name(), known });
     }
     let figures = figures(surface);
-    if latencies.len() < CELLS_MIN || figures.write_bandwidth <= 0.0 {
+    if latencies.len() < CELLS_MIN || figures.write_bandwidth.min(figures.read_iops) <= 0.0 {
         return Err(Error::TooFewCells { found: latencies.len(), least: CELLS_MIN });
     }
     let base = surface.cells().iter().map(|cell| cell.p50_us).fold(f64::INFINITY, f64::min);

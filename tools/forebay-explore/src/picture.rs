@@ -5,7 +5,7 @@ use forebay_sim::surface::{Cell, Grid};
 
 use crate::fit::Fit;
 use crate::goal::{Percentile, time};
-use crate::loads::judged_load;
+use crate::loads::{is_timed, judged_load};
 use crate::region::Shape;
 use crate::report;
 
@@ -62,7 +62,7 @@ fn map(surface: &Grid, fit: &Fit, index: usize) -> HeatMap {
         id: format!("map-{index}"),
         title: format!("{}: the region, and where it is wrong", fit.goal),
         axes: ["MB written per second".to_owned(), "reads per second".to_owned()],
-        figure: format!("{} of reads, us", percentile.name()),
+        figure: format!("{} of {}, us", percentile.name(), report::timed(surface)),
         cells: all.iter().map(|&(at, cell)| tiles.tile(fit, at, cell)).collect(),
         lines: vec![
             line("border of the region", "", 2.5, border(&fit.shape)),
@@ -75,14 +75,15 @@ fn map(surface: &Grid, fit: &Fit, index: usize) -> HeatMap {
 }
 
 /// The part of the map that stands for each load: half of the way to the next ones.
-struct Tiles {
+struct Tiles<'a> {
     writes: Vec<f64>,
     reads: Vec<f64>,
+    surface: &'a Grid,
 }
 
-impl Tiles {
-    fn of(surface: &Grid) -> Self {
-        Self { writes: surface.axis(|load| load.0), reads: surface.axis(|load| load.1) }
+impl<'a> Tiles<'a> {
+    fn of(surface: &'a Grid) -> Self {
+        Self { surface, writes: surface.axis(|load| load.0), reads: surface.axis(|load| load.1) }
     }
 
     /// The tile of a load, in MB and reads per second.
@@ -93,7 +94,8 @@ impl Tiles {
 
     fn tile(&self, fit: &Fit, at: (f64, f64), cell: Option<&Cell>) -> HeatCell {
         let (x, y) = self.sides(at);
-        let wrong = judged_load(at, cell, fit.figures, fit.goal).filter(|load| load.read > 0.0);
+        let judged = judged_load(at, cell, fit.figures, fit.goal);
+        let wrong = judged.filter(|load| is_timed(self.surface, (load.write, load.read)));
         let mark = wrong.and_then(|load| match (fit.shape.allows(&load), load.safe) {
             (true, false) => Some(0),
             (false, true) => Some(1),

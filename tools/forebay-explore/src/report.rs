@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::fit::{Fit, Kind};
 use crate::goal::{Goal, Percentile, time};
+use crate::loads::is_timed;
 use crate::quality::Quality;
 use crate::region::{Power, Shape};
 
@@ -18,6 +19,8 @@ const VERSION: u32 = 1;
 pub struct Report {
     version: u32,
     surface: String,
+    /// Of which requests the latencies are.
+    latency_of: &'static str,
     cells: usize,
     missed: usize,
     write_bandwidth: f64,
@@ -63,6 +66,7 @@ impl Report {
         Self {
             version: VERSION,
             surface: surface.to_owned(),
+            latency_of: timed(grid),
             cells,
             missed,
             write_bandwidth: figures.map_or(0.0, |figures| figures.write_bandwidth),
@@ -129,6 +133,11 @@ pub fn text(surface: &str, grid: &Grid, fits: &[Fit], remarks: &[String]) -> Str
     text
 }
 
+/// Of which requests the latencies are.
+pub(crate) fn timed(surface: &Grid) -> &'static str {
+    if surface.is_of_writes() { "writes" } else { "reads" }
+}
+
 /// What of the surface was measured, and what reads take in it at least.
 pub(crate) fn measured(grid: &Grid) -> String {
     let (cells, missed) = (grid.cells().len(), grid.missed().len());
@@ -137,14 +146,15 @@ pub(crate) fn measured(grid: &Grid) -> String {
         text += " They lie where a goal begins to break; those between are taken from what is \
                  around them, also where the fit is judged.";
     }
-    let with_reads = || grid.cells().iter().filter(|cell| cell.read_iops > 0.0);
+    let timed_too = |cell: &&Cell| is_timed(grid, (cell.write_bandwidth, cell.read_iops));
+    let with_reads = || grid.cells().iter().filter(timed_too);
     let load = |cell: &&Cell| cell.write_bandwidth + cell.read_iops;
     if let Some(lightest) = with_reads().min_by(|one, other| load(one).total_cmp(&load(other))) {
         let known = Percentile::ALL.into_iter().filter_map(|percentile| {
             Some(format!("{} {}", percentile.name(), time(percentile.of(lightest)?)))
         });
         let known = known.collect::<Vec<_>>().join(", ");
-        text += &format!(" Under the lightest load with reads, they take {known}.");
+        text += &format!(" Under the lightest load with {0}, {0} take {known}.", timed(grid));
     }
     for remark in grid.remarks() {
         text += &format!(" {remark}");
@@ -154,7 +164,7 @@ pub(crate) fn measured(grid: &Grid) -> String {
 
 /// What the words of table and maps mean.
 pub(crate) const LEGEND: [&str; 4] = [
-    "goal: a percentile of the latency of reads, and how long it may be. A load keeps it or breaks \
+    "goal: a percentile of the latency of reads, or where that is said of writes, and how long it may be. A load keeps it or breaks \
      it. region: the loads that the scheduler lets through: `p = N` has the border (writes/a)^p + \
      (reads/b)^p = 1, which is straight at 1, sags towards the origin below, and bulges above; `N \
      radii` is drawn through so many points; `safe` allows nothing that was seen to break the goal.",

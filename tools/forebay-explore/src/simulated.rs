@@ -10,14 +10,16 @@ use forebay_sim::spec::DiskSpec;
 use forebay_sim::surface::Cell;
 use thiserror::Error;
 
-/// Unless stated, a load lasts until this number of reads was seen, within these bounds in seconds,
+/// Unless stated, a load lasts until this number of timed requests was seen, within these bounds in
+/// seconds,
 const READS: usize = 10_000;
 const SECONDS: (f64, f64) = (0.1, 30.0);
 /// after a part of that which does not count.
 const WARM_UP: f64 = 0.3;
-/// Probes per second in a load without reads, and its length in seconds.
-const PROBES: f64 = 10.0;
-const PROBING_SECONDS: f64 = 5.0;
+/// Probes per second in a load without timed requests, and its length in seconds.
+const PROBING: (f64, f64) = (10.0, 5.0);
+/// The same of writes, beside which any number of reads may have to be simulated.
+const PROBING_WRITES: (f64, f64) = (100.0, 0.5);
 /// With more requests of one kind in it the disk does not carry the load.
 const IN_FLIGHT_MAX: u64 = 4096;
 /// The number of a request is this many times its place in the row of its kind, and its kind.
@@ -43,6 +45,8 @@ pub struct SimulatedLoad {
     pub duration: Option<Duration>,
     /// Each write is discarded so long after it was sent, if at all.
     pub discarded_after: Option<Duration>,
+    /// Whether latencies are those of writes, and not of reads.
+    pub times_writes: bool,
 }
 
 impl Default for SimulatedLoad {
@@ -54,7 +58,14 @@ impl Default for SimulatedLoad {
             data_bytes: None,
             duration: None,
             discarded_after: None,
+            times_writes: false,
         }
+    }
+}
+
+impl SimulatedLoad {
+    const fn probing(&self) -> (f64, f64) {
+        if self.times_writes { PROBING_WRITES } else { PROBING }
     }
 }
 
@@ -83,7 +94,7 @@ pub enum SimulatedLoadError {
 
 forebay_core::debug_as_display!(SimulatedLoadError);
 
-/// The read latencies of a simulated disk under a load.
+/// The latencies of a simulated disk under a load, of reads unless it says of writes.
 pub struct SimulatedDisk {
     disk: DiskSpec,
     load: SimulatedLoad,
@@ -137,7 +148,7 @@ impl SimulatedDisk {
         (writes, reads)
     }
 
-    /// The latencies of reads while so many bytes are written and reads done per second, if it
+    /// The latencies of reads, or of writes, while so many bytes are written and reads done per second, if it
     /// carries that: on a disk of its own, both directions at random times (an open loop, Poisson).
     /// Reads at random places, writes one after the other. The same on every machine.
     pub fn measure(&mut self, at: (f64, f64)) -> Option<Cell> {
@@ -185,40 +196,45 @@ struct Run {
     rng: Rng,
     reads: Stream,
     writes: Stream,
-    /// When each read arrived, by its number.
-    read_at: Vec<u64>,
+    /// When each timed request arrived, by its number.
+    timed_at: Vec<u64>,
     /// When what was written is discarded, in nanoseconds, and where it is.
     discards: VecDeque<(f64, u64)>,
     discarded: u64,
-    /// What reads took, in nanoseconds, after the warm-up.
+    /// What timed requests took, in nanoseconds, after the warm-up.
     latencies: Vec<u64>,
 }
 
 impl Run {
     fn new(disk: &DiskSpec, load: SimulatedLoad, at: (f64, f64), seed: u64) -> Self {
         let mut rng = Rng::new(seed, &[]);
-        let read_rate = if at.1 > 0.0 { at.1 } else { PROBES };
+        let probes = load.probing().0;
+        let probed =
+            |rate: f64, is_timed: bool| if is_timed && rate <= 0.0 { probes } else { rate };
+        let write_rate = probed(at.0 / load.write_bytes as f64, load.times_writes);
         Self {
             disk: disk.build(seed),
             data: load.data_bytes.unwrap_or_else(|| disk.capacity()),
             at,
-            reads: Stream::new(read_rate, &mut rng),
-            writes: Stream::new(at.0 / load.write_bytes as f64, &mut rng),
+            reads: Stream::new(probed(at.1, !load.times_writes), &mut rng),
+            writes: Stream::new(write_rate, &mut rng),
             rng,
             load,
-            read_at: Vec::new(),
+            timed_at: Vec::new(),
             discards: VecDeque::new(),
             discarded: 0,
             latencies: Vec::new(),
         }
     }
 
-    /// The latencies of reads, if the disk carries the load.
+    /// The latencies of the timed requests, if the disk carries the load.
     fn run(&mut self) -> Option<Cell> {
+        let timed = if self.load.times_writes { &self.writes } else { &self.reads };
+        let is_probed = if self.load.times_writes { self.at.0 } else { self.at.1 } <= 0.0;
         let seconds = match self.load.duration {
             Some(duration) => duration.as_secs_f64(),
-            None if self.at.1 > 0.0 => (READS as f64 / self.at.1).clamp(SECONDS.0, SECONDS.1),
-            None => PROBING_SECONDS,
+            None if is_probed => self.load.probing().1,
+            None => (READS as f64 / timed.rate).clamp(SECONDS.0, SECONDS.1),
         };
         let (from, until) = (seconds * WARM_UP * 1e9, seconds * (1.0 + WARM_UP) * 1e9);
         while self.step(from, until) {
@@ -258,17 +274,23 @@ impl Run {
         while let Some(completion) = self.disk.poll_completion(now) {
             match completion.id % IDS {
                 WRITE_ID => self.writes.done += 1,
-                READ_ID => self.read_is_done(completion.id / IDS, completion.at, from),
+                READ_ID => self.reads.done += 1,
                 _ => {}
+            }
+            if completion.id % IDS == self.timed_id() {
+                self.timed_is_done(completion.id / IDS, completion.at, from);
             }
         }
         self.send(at, now);
         true
     }
 
-    fn read_is_done(&mut self, number: u64, at: Time, from: f64) {
-        self.reads.done += 1;
-        let arrived = self.read_at[number as usize];
+    fn timed_id(&self) -> u64 {
+        if self.load.times_writes { WRITE_ID } else { READ_ID }
+    }
+
+    fn timed_is_done(&mut self, number: u64, at: Time, from: f64) {
+        let arrived = self.timed_at[number as usize];
         if arrived as f64 >= from {
             self.latencies.push(at.as_nanos().saturating_sub(arrived).max(1));
         }
@@ -276,11 +298,13 @@ impl Run {
 
     /// Sends the requests that are due at the time `at`, in nanoseconds.
     fn send(&mut self, at: f64, now: Time) {
-        let SimulatedLoad { read_bytes, write_bytes, discarded_after, .. } = self.load;
+        let SimulatedLoad { read_bytes, write_bytes, discarded_after, times_writes, .. } =
+            self.load;
+        let is_timed = if times_writes { self.writes.next_at } else { self.reads.next_at } <= at;
+        self.timed_at.extend(is_timed.then_some(now.as_nanos()));
         if self.reads.next_at <= at {
             let offset = self.rng.below(self.data / read_bytes) * read_bytes;
             let id = IDS * self.reads.arrived + READ_ID;
-            self.read_at.push(now.as_nanos());
             self.disk.submit(now, id, Command { op: Op::Read, offset, len: read_bytes });
             self.reads.arrived += 1;
             self.reads.schedule(&mut self.rng);

@@ -105,7 +105,7 @@ pub struct Properties {
 }
 
 /// A region of mixes that keep a latency of reads.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegionInUse {
     /// Which percentile of the latency.
     pub read_percentile: f64,
@@ -114,6 +114,14 @@ pub struct RegionInUse {
     /// The goal that it was chosen for, where it is of another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<RegionAsked>,
+    /// Its border, from reads alone to writes alone at equal steps of the part of disk time that
+    /// writes have: bytes written, and reads of 4 KiB, per second. Empty in older files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub border: Vec<[f64; 2]>,
+    /// Where the straight line ends that the steps are of: the same of writes alone, and of reads
+    /// alone.
+    #[serde(default)]
+    pub ends: [f64; 2],
 }
 
 /// The goal that a region was chosen for.

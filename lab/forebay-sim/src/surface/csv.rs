@@ -18,6 +18,8 @@ const COLUMNS: [(&[&str], f64); 8] = [
     (&["p999_ms"], LATENCY_MAX_US / 1e3),
     (&["missed"], 1.0),
 ];
+/// What stands before the names of latencies where they are those of writes.
+const OF_WRITES: &str = "write_";
 /// Where that stands, every load has a line, and those without are not known.
 const MISSED: usize = 7;
 /// The first of them are in every file.
@@ -28,7 +30,7 @@ const LATENCIES: [usize; 4] = [2, 3, 5, 6];
 const FORMS: &str = "write `w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped` or \
                      `write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms`, with `p99_ms` and \
                      `p999_ms` where they are known (or `_us` or `_ns` for `_ms`), and `missed` \
-                     where other loads are not known";
+                     where other loads are not known; of writes, `write_p50_ms` and so on";
 /// Other units of latencies, and how many milliseconds they have.
 const UNITS: [(&str, f64); 2] = [("us", 1e-3), ("ns", 1e-6)];
 /// What stands between figures, in the order of preference.
@@ -56,7 +58,8 @@ impl Grid {
     /// `w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped` or
     /// `write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms`, with `p99_ms` and `p999_ms` where
     /// they are known, then a line for each load. Lines that begin with `#` are skipped, and so is a
-    /// first column without a name. Latencies may be in `_us` and `_ns`. Figures may be in quotes, and
+    /// first column without a name. Latencies of writes have `write_` before their names. Latencies
+    /// may be in `_us` and `_ns`. Figures may be in quotes, and
     /// apart by semicolons or tabs; then they may have decimal commas.
     ///
     /// A line with empty latencies, or `NA` or `NaN`, is a load that the disk did not carry, and one with 1 as
@@ -75,6 +78,7 @@ impl Grid {
         let header =
             Header::parse(header.trim()).map_err(|message| error(file, number, None, &message))?;
         let mut grid = Self::new(Vec::new(), Vec::new());
+        grid.is_of_writes = header.is_of_writes;
         let has_decimal_commas = lines.clone().any(|(_, line)| header.shows_decimal_comma(line));
         for (number, text) in lines {
             let line = Line { file, number, header: &header, has_decimal_commas };
@@ -93,13 +97,14 @@ impl Grid {
     /// known.
     pub fn to_csv(&self) -> String {
         type Tail = fn(&Cell) -> Option<f64>;
-        let mut text = String::from("write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms");
-        text += ",p95_clipped";
+        let of = if self.is_of_writes { OF_WRITES } else { "" };
+        let mut text =
+            format!("write_bandwidth_bytes_per_sec,read_iops,{of}p50_ms,{of}p95_ms,p95_clipped");
         let tails: [(&str, Tail); 2] =
             [("p99_ms", |cell| cell.p99_us), ("p999_ms", |cell| cell.p999_us)];
         let known = |(_, tail): &(&str, Tail)| self.cells.iter().all(|cell| tail(cell).is_some());
         let tails: Vec<_> = tails.into_iter().filter(known).collect();
-        tails.iter().for_each(|(name, _)| text += &format!(",{name}"));
+        tails.iter().for_each(|(name, _)| text += &format!(",{of}{name}"));
         let is_matrix = self.is_matrix();
         text += if is_matrix { "\n" } else { ",missed\n" };
         for cell in &self.cells {
@@ -125,6 +130,8 @@ struct Header<'a> {
     names: Vec<&'a str>,
     /// By place the column, and by what its figures are multiplied; none that is skipped.
     columns: Vec<Option<(usize, f64)>>,
+    /// Whether latencies are those of writes.
+    is_of_writes: bool,
 }
 
 impl<'a> Header<'a> {
@@ -136,8 +143,14 @@ impl<'a> Header<'a> {
         let is_index = |place: usize, name: &str| place == 0 && name.is_empty();
         let wrong = |what: &str| format!("the first line is `{}`; {FORMS}{what}", quoted(text));
         let mut columns = Vec::new();
+        let of_writes = |name: &&str| name.strip_prefix(OF_WRITES).is_some_and(is_latency);
+        let is_of_writes = names.iter().any(of_writes);
         for (place, name) in names.iter().enumerate() {
-            let column = column(name);
+            // one kind of latencies: those without the prefix are then unknown columns
+            let column = match name.strip_prefix(OF_WRITES).filter(|rest| is_latency(rest)) {
+                Some(rest) => column(rest),
+                None => column(name).filter(|_| !is_of_writes || !is_latency(name)),
+            };
             if column.is_none() && !is_index(place, name) {
                 return Err(wrong(&format!("; there is no column `{}`", quoted(name))));
             }
@@ -152,7 +165,7 @@ impl<'a> Header<'a> {
         if let Some(twice) = (0..COLUMNS.len()).find(|&column| given(column) > 1) {
             return Err(wrong(&format!("; there are two columns `{}`", COLUMNS[twice].0[0])));
         }
-        Ok(Self { separator, names, columns })
+        Ok(Self { separator, names, columns, is_of_writes })
     }
 
     /// Where a column stands.
@@ -186,6 +199,11 @@ fn column(name: &str) -> Option<(usize, f64)> {
     LATENCIES.into_iter().find(is_it).map(|column| (column, scale))
 }
 
+/// Whether it is the name of a column of latencies.
+fn is_latency(name: &str) -> bool {
+    column(name).is_some_and(|(column, _)| LATENCIES.contains(&column))
+}
+
 /// `0,095` and `12,5`, and not `400,000`.
 fn is_decimal_comma(field: &str) -> bool {
     let Some((whole, rest)) = field.split_once(',') else { return false };
@@ -208,7 +226,7 @@ struct Line<'a> {
 impl Line<'_> {
     /// The load, and what was measured under it if the disk carried it.
     fn parse(&self, text: &str) -> Result<((f64, f64), Option<Cell>), ConfigError> {
-        let Header { separator, names, columns } = self.header;
+        let Header { separator, names, columns, .. } = self.header;
         let fields: Vec<&str> = fields(text, *separator).collect();
         if fields.len() > names.len() {
             let message = format!("more than {} figures; remove some", names.len());

@@ -1,4 +1,4 @@
-//! A measured latency surface: read latencies over write bandwidth and read rate.
+//! A measured latency surface: latencies of reads, or of writes, over write bandwidth and read rate.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ const LOADS: RangeInclusive<usize> = 3..=32;
 /// The most cells of any surface.
 const CELLS_MAX: usize = 32 * 32;
 
-/// One measured load, and the read latencies under it.
+/// One measured load, and the latencies under it: of reads, unless its surface is of writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
     /// Bytes written per second, in writes of 128 KiB.
@@ -49,13 +49,26 @@ pub struct Grid {
     /// disk did not carry: those without a cell.
     pub(crate) missed: Vec<(f64, f64)>,
     pub(super) remarks: Vec<String>,
+    /// Whether the latencies are those of writes.
+    pub(super) is_of_writes: bool,
 }
 
 impl Grid {
     /// The surface of these cells, and of the loads that the disk did not carry, as (bytes written
     /// per second, reads per second); no load stands in it twice.
     pub fn new(cells: Vec<Cell>, missed: Vec<(f64, f64)>) -> Self {
-        Self { cells, missed, remarks: Vec::new() }
+        Self { cells, missed, remarks: Vec::new(), is_of_writes: false }
+    }
+
+    /// The same surface, of latencies of writes.
+    #[must_use]
+    pub fn of_writes(self) -> Self {
+        Self { is_of_writes: true, ..self }
+    }
+
+    /// Whether the latencies are those of writes.
+    pub fn is_of_writes(&self) -> bool {
+        self.is_of_writes
     }
 
     /// The cells that were measured.
@@ -84,10 +97,9 @@ impl Grid {
         [0, 1].map(|wanted| {
             let cells = self.cells.iter().copied();
             let missed = self.missed.iter().copied();
-            Self::new(
-                cells.filter(|cell| half(load(cell)) == wanted).collect(),
-                missed.filter(|&load| half(load) == wanted).collect(),
-            )
+            let cells = cells.filter(|cell| half(load(cell)) == wanted).collect();
+            let missed = missed.filter(|&load| half(load) == wanted).collect();
+            Self { is_of_writes: self.is_of_writes, ..Self::new(cells, missed) }
         })
     }
 
@@ -151,6 +163,9 @@ impl Grid {
         let fail = |keys: &str, message| {
             Err(ConfigError::at(file, Position::default(), Some(keys.to_owned()), message))
         };
+        if self.is_of_writes {
+            return fail("write_p50_ms", "a disk is fitted to latencies of reads".to_owned());
+        }
         if self.cells.len() < CELLS_MIN {
             let count = self.cells.len();
             let message = format!("{count} cells; a surface needs at least {CELLS_MIN}");

@@ -7,9 +7,9 @@ use forebay_sim::spec::DiskSpec;
 use forebay_sim::surface::{Cell, Grid};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
-use super::Options;
 use super::kept::{Kept, Task};
 use super::locks;
+use super::{Options, Timed};
 use crate::bench::{MixedLoad, MixedLoadOptions};
 use crate::console::note;
 use crate::failure::Failure;
@@ -68,7 +68,10 @@ pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<Measured, Fai
         Ok(cell)
     });
     bar.finish_and_clear();
-    Ok(Measured { name: name.to_owned(), surface: surface?, kept: None })
+    let surface = surface?;
+    let of_writes = options.load.latency_of == Timed::Writes;
+    let surface = if of_writes { surface.of_writes() } else { surface };
+    Ok(Measured { name: name.to_owned(), surface, kept: None })
 }
 
 /// The most loads that are measured.
@@ -147,6 +150,7 @@ impl Options {
             data_bytes: load.data_size.map(|size| size.0),
             duration: load.seconds,
             discarded_after: load.trim.then(|| load.trim_after.unwrap_or_default()),
+            times_writes: load.latency_of == Timed::Writes,
         })
     }
 

@@ -117,6 +117,10 @@ struct LoadOptions {
     #[arg(long, requires = "trim", conflicts_with_all = ["from", "place"], value_name = "TIME",
           value_parser = span::parse)]
     trim_after: Option<Duration>,
+    /// On a simulated disk: of which requests the latencies are. Regions in a forebay.yaml are of reads
+    #[arg(long, value_enum, default_value_t = Timed::Reads, conflicts_with_all = ["from", "place"],
+          value_name = "REQUESTS")]
+    latency_of: Timed,
     /// DIR is a block device, and the data on it may be destroyed
     #[arg(long, alias = "device", conflicts_with_all = ["from", "disk"])]
     overwrite_device: bool,
@@ -124,6 +128,15 @@ struct LoadOptions {
     /// [default: the disk is probed for some seconds]
     #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "FILE")]
     properties: Option<PathBuf>,
+}
+
+/// Of which requests the latencies are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Timed {
+    /// Reads
+    Reads,
+    /// Writes
+    Writes,
 }
 
 /// How it is printed.
@@ -159,6 +172,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     })?;
     options.pictures.write((name, surface), &found.fits)?;
     if let Some(path) = &options.output {
+        if surface.is_of_writes() {
+            return Err(Failure::Input(format!(
+                "`{}` stays as it is: {name} has latencies of writes, and regions are of reads",
+                path.display()
+            )));
+        }
         let fits = if found.is_offer { &[] } else { &found.fits[..] };
         output::regions(path, fits, options.another_disk)?;
     }

@@ -6,8 +6,13 @@ use forebay_load::results::model::{ClassResult, FlushResult, Report, RunResult};
 use forebay_load::results::text;
 use forebay_report::{Chart, DrawError, Page, Table, svg};
 
+<<<<<<< HEAD
 use super::busiest::{LINES_MAX, busiest};
 use super::{charts, figures};
+=======
+use super::foremost::{LINES_MAX, foremost};
+use super::{charts, figures, in_region};
+>>>>>>> d8bf6131 (Draw runs into their regions, and explore latencies of writes)
 use crate::console::json;
 use crate::failure::Failure;
 
@@ -69,6 +74,7 @@ pub(crate) fn html(
         page.paragraph(&format!("Of {jobs} jobs those {LINES_MAX} are drawn that did most."));
     }
     page.charts(&drawn);
+    within_region(&mut page, &runs)?;
     ways(&mut page, &runs);
     page.json("results", &json(report)?);
     Ok(page.finish())
@@ -197,6 +203,25 @@ pub(crate) fn on_one_scale(all: &[Vec<Chart>]) -> Result<Vec<String>, DrawError>
         }
     }
     Ok(drawn)
+}
+
+/// Where each run was in the region of its disk, if that has one.
+fn within_region(page: &mut Page, runs: &[Named<'_>]) -> Result<(), Failure> {
+    let known = runs.iter().filter_map(|(name, run)| Some((name, in_region::of(run)?)));
+    for (place, (name, drawn)) in known.enumerate() {
+        if place == 0 {
+            page.heading("region", "In the region of mixes");
+        }
+        match drawn {
+            Ok(drawn) => {
+                page.paragraph(&format!("{name}: {}", drawn.said));
+                let charts: Result<Vec<String>, _> = drawn.charts.iter().map(svg).collect();
+                page.charts(&charts.map_err(|error| cannot_draw(&error))?);
+            }
+            Err(why) => page.paragraph(&format!("{name}: {why}")),
+        }
+    }
+    Ok(())
 }
 
 fn ways(page: &mut Page, runs: &[Named<'_>]) {

@@ -35,7 +35,7 @@ bandwidth: 400M
 ";
 
 /// The run of a story.
-fn run(change: impl FnOnce(&mut SimulationConfig)) -> RunResult {
+pub(super) fn run(change: impl FnOnce(&mut SimulationConfig)) -> RunResult {
     let jobs = JobFile::parse(&Source::new("jobs", JOBS), None, 2).unwrap();
     let disk = DiskSpec::parse(&Source::new("disk", DISK)).unwrap().build(1);
     let mut config = SimulationConfig::new(jobs, disk);

@@ -96,3 +96,30 @@ fn loads_that_do_not_fit_are_refused() {
     let discards = SimulatedLoad { discarded_after: Some(Duration::ZERO), ..usual() };
     assert!(refused("gp3", discards).contains("states discard_command"));
 }
+
+/// A write is done once it is in the buffer; while the dies program all the time, it waits for room.
+#[test]
+fn latencies_of_writes_are_a_surface_too() {
+    let load = SimulatedLoad { times_writes: true, ..SimulatedLoad::default() };
+    let mut disk = SimulatedDisk::with_load(disk(FLASH), load).unwrap();
+    let rates = disk.rates();
+    let matrix = Matrix::even(rates, 8);
+    let surface = matrix.full(|at| Ok::<_, Infallible>(disk.measure(at))).unwrap().of_writes();
+    let at = |write: f64, read: f64| {
+        let at = ((rates.0 * write).round(), (rates.1 * read).round());
+        surface.cells().iter().find(|cell| (cell.write_bandwidth, cell.read_iops) == at).unwrap()
+    };
+    // 128 KiB take 44 us through the controller, and a read would take 60 us on its die
+    assert!((44.0..60.0).contains(&at(0.0, 0.0).p50_us), "{:?}", at(0.0, 0.0));
+    assert!(at(0.875, 0.0).p95_us > 1.3 * at(0.25, 0.0).p95_us, "{:?}", at(0.875, 0.0));
+    let back = Grid::parse_csv("w.csv", &surface.to_csv()).unwrap();
+    assert!(back.is_of_writes() && back.missed() == surface.missed());
+    assert!(surface.to_csv().starts_with("write_bandwidth_bytes_per_sec,read_iops,write_p50_ms,"));
+    assert!(Grid::parse("w.csv", &surface.to_csv()).is_err(), "a disk is fitted to reads");
+    // a load of reads alone says nothing of writes, and one of writes alone does
+    let fit = fitted(&surface, "p95=1ms");
+    assert!(fit.shape.radius(1.0) > 0.8, "{fit:?}");
+    let mixed = surface.to_csv().replace("write_p50_ms", "p50_ms");
+    let error = Grid::parse_csv("w.csv", &mixed).unwrap_err().to_string();
+    assert!(error.contains("there is no column `p50_ms`"), "{error}");
+}
