@@ -31,6 +31,9 @@ _forebay() {
             forebay,export)
                 cmd="forebay__subcmd__export"
                 ;;
+            forebay,govern)
+                cmd="forebay__subcmd__govern"
+                ;;
             forebay,help)
                 cmd="forebay__subcmd__help"
                 ;;
@@ -90,6 +93,9 @@ _forebay() {
                 ;;
             forebay__subcmd__help,export)
                 cmd="forebay__subcmd__help__subcmd__export"
+                ;;
+            forebay__subcmd__help,govern)
+                cmd="forebay__subcmd__help__subcmd__govern"
                 ;;
             forebay__subcmd__help,help)
                 cmd="forebay__subcmd__help__subcmd__help"
@@ -191,7 +197,7 @@ _forebay() {
 
     case "${cmd}" in
         forebay)
-            opts="-h -V --help --version bench top check info tune explore export sim report reproduce disk rm run trace trim help"
+            opts="-h -V --help --version bench top check info tune explore export sim report reproduce disk govern rm run trace trim help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -574,8 +580,54 @@ _forebay() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        forebay__subcmd__govern)
+            opts="-h --disk --goal --properties --class --rate --bound --calibrate --grid --dir --overwrite-device --dry-run --restore --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --goal)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --properties)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --class)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bound)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --restore)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         forebay__subcmd__help)
-            opts="bench top check info tune explore export sim report reproduce disk rm run trace trim help"
+            opts="bench top check info tune explore export sim report reproduce disk govern rm run trace trim help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -659,6 +711,20 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__help__subcmd__export)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        forebay__subcmd__help__subcmd__govern)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

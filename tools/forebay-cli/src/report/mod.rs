@@ -5,11 +5,7 @@ mod busiest;
 mod charts;
 mod contention;
 mod figures;
-<<<<<<< HEAD
-=======
-mod foremost;
 mod in_region;
->>>>>>> d8bf6131 (Draw runs into their regions, and explore latencies of writes)
 mod options;
 mod page;
 mod picture;

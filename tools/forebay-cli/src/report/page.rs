@@ -6,13 +6,8 @@ use forebay_load::results::model::{ClassResult, FlushResult, Report, RunResult};
 use forebay_load::results::text;
 use forebay_report::{Chart, DrawError, Page, Table, svg};
 
-<<<<<<< HEAD
 use super::busiest::{LINES_MAX, busiest};
-use super::{charts, figures};
-=======
-use super::foremost::{LINES_MAX, foremost};
 use super::{charts, figures, in_region};
->>>>>>> d8bf6131 (Draw runs into their regions, and explore latencies of writes)
 use crate::console::json;
 use crate::failure::Failure;
 
