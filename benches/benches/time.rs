@@ -74,7 +74,7 @@ fn shards_of_one_group(bencher: Bencher<'_, '_>, shards: usize) {
     });
 }
 
-/// A shard's submit, turn and pop, so many requests at a time, with an engine
+/// A shard's submit, turn and pop, this many requests at a time, with an engine
 /// that does nothing.
 #[divan::bench(args = [1, 32])]
 fn shard_of_a_program(bencher: Bencher<'_, '_>, depth: usize) {

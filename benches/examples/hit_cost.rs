@@ -1,8 +1,10 @@
-//! What a read from the page cache costs through a class, beside `pread`, and beside `preadv2` with
-//! `RWF_NOWAIT`, which is the call that such a read makes: random reads that all hit, in turns.
+//! What a read from the page cache costs through a class, alongside `pread`, and alongside
+//! `preadv2` with `RWF_NOWAIT`, which is the call that such a read makes: random reads that all
+//! hit, in turns.
 //!
 //! ```text
-//! cargo run --release --manifest-path benches/Cargo.toml --example hit_cost -- [DIRECTORY] [ROUNDS] [MIB]   (., 15, 64)
+//! cargo run --release --manifest-path benches/Cargo.toml --example hit_cost -- [DIRECTORY]
+//! [ROUNDS] [MIB]   (., 15, 64)
 //! ```
 
 use std::fs::File;

@@ -7,7 +7,7 @@
 //! cargo run --release --manifest-path benches/Cargo.toml --example write_ways -- DIR [ROUNDS] [MIB] [KIB]      (., 9, 256, 64)
 //! ```
 //!
-//! writes MIB by KIB at a time. MB/s to the end of the flush, of each way and beside the first.
+//! writes MIB by KIB at a time. MB/s to the end of the flush, of each way and alongside the first.
 
 use std::env;
 use std::fs::File;

@@ -11,7 +11,7 @@ type DiscarderOptions struct {
 	Rate uint64
 	// Extents that are discarded per second at most; 0 for no limit.
 	CommandsPerSecond uint64
-	// A directory in which all trash is; empty for a trash beside each file.
+	// A directory in which all trash is; empty for a trash alongside each file.
 	TrashIn string
 	// Files that may wait; 0 for 1,048,576.
 	FilesMax uint64
@@ -37,8 +37,8 @@ type Deleted struct {
 	Unlinked bool
 }
 
-// NewDiscarder makes one. The class's shares rise as the backlog nears a ceiling: give it a class of
-// its own.
+// NewDiscarder makes one. The class's shares rise as the backlog nears a ceiling: give it a class
+// of its own.
 func (c *Class) NewDiscarder(options DiscarderOptions) (*Discarder, error) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
@@ -75,7 +75,8 @@ func (d *Discarder) Delete(path string) (*Deletion, error) {
 	}))
 }
 
-// Finish deletes what earlier processes left in the trash in a directory: for when a program starts.
+// Finish deletes what earlier processes left in the trash in a directory: for when a program
+// starts.
 func (d *Discarder) Finish(dir string) (*Deletion, error) {
 	return toDeletion(d.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
 		text, length := str(dir)

@@ -15,7 +15,7 @@ pub fn scheduler() -> Scheduler {
     Scheduler::builder().disk(DiskConfig::new("disk", rates)).build().unwrap()
 }
 
-/// A shard that always has so many requests of one class.
+/// A shard that always has this many requests of one class.
 pub struct Program {
     shard: Shard,
     class: Class,
@@ -35,7 +35,7 @@ impl Program {
         Self { shard, class }
     }
 
-    /// Submit, turn and pop until so many requests have ended, and `each` after
+    /// Submit, turn and pop until this many requests have ended, and `each` after
     /// every one.
     pub fn run(&mut self, requests: usize, mut each: impl FnMut()) {
         let mut done = 0;

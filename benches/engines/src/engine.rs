@@ -25,7 +25,7 @@ pub(crate) trait Engine {
     /// Opens a copy of that.
     fn open(&self, dir: &Path, mode: &Mode, writers: u64) -> Result<Box<dyn Store>, Failure>;
 
-    /// How a file of the base is to be had in a copy for so many writers.
+    /// How a file of the base is to be had in a copy for this many writers.
     fn how_to_copy(&self, path: &Path, writers: u64) -> Copied;
 
     /// Bytes of all rows, with their keys.

@@ -1,4 +1,4 @@
-//! redb, an embedded database, over forebay: point reads beside bulk loaders.
+//! redb, an embedded database, over forebay: point reads alongside bulk loaders.
 //!
 //! Several loaders fill databases of their own while others read rows of
 //! another at random; all are on one disk. The same is done without and with
@@ -10,7 +10,8 @@
 //! mkdir /tmp/disk
 //! cargo run --release -- disk serve --disk examples/i3en-scaled.yaml \
 //!     --memory 4GB --io-properties /tmp/io-properties.yaml /tmp/disk
-//! cargo run --release --manifest-path benches/Cargo.toml --example redb -- /tmp/disk/disk /tmp/io-properties.yaml
+//! cargo run --release --manifest-path benches/Cargo.toml --example redb -- /tmp/disk/disk
+//! /tmp/io-properties.yaml
 //! ```
 //!
 //! On a directory of your own: `-- DIR [IO-PROPERTIES]`. Without io-properties

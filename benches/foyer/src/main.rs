@@ -1,4 +1,4 @@
-//! Hits of a foyer disk cache beside its inserts. One round: a line of JSON.
+//! Hits of a foyer disk cache alongside its inserts. One round: a line of JSON.
 //!
 //!     forebay-foyer DIR without|control|scheduled PROPERTIES SECONDS
 
@@ -68,7 +68,8 @@ async fn fill(cache: &Cache, statistics: &Statistics) {
     tokio::time::sleep(Duration::from_millis(500)).await;
 }
 
-/// Looks recent keys up: how long hits took from when they were due, and how many look-ups there were.
+/// Looks recent keys up: how long hits took from when they were due, and how many look-ups there
+/// were.
 async fn read(
     cache: Cache,
     seed: u64,

@@ -1,5 +1,5 @@
-//! Searches of tantivy, whose index is mapped, beside a merge or a burst of writes. One round: a line of
-//! JSON.
+//! Searches of tantivy, whose index is mapped, alongside a merge or a burst of writes. One round: a
+//! line of JSON.
 //!
 //!     forebay-mapped fill DIR
 //!     forebay-mapped run DIR alone|without|control|scheduled merge|burst PROPERTIES

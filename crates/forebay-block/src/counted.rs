@@ -55,7 +55,7 @@ impl Stack {
         Ok(CountedDisk { name: device.disk, number: device.disk_number, members })
     }
 
-    /// Whether no other block device is beside this one; what is below a loop device is not.
+    /// Whether no other block device is alongside this one; what is below a loop device is not.
     fn is_all_of(&self, device: &BlockDevice) -> bool {
         let all = device.all();
         if all.iter().any(|device| device.loop_file().is_some()) {

@@ -87,7 +87,7 @@ impl<'a> Descent<'a> {
 
     /// The mount of an overlay's upper directory, where that directory can be seen. The options
     /// name it as the process that mounted the overlay saw it, and here another may have its path; the
-    /// directory that the kernel made in the overlay's own beside it tells.
+    /// directory that the kernel made in the overlay's own alongside it tells.
     fn upper_mount(&self, overlay: &Mount) -> Option<&'a Mount> {
         let holder = |path: PathBuf| {
             let is_full = path.is_absolute();

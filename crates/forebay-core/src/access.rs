@@ -1,4 +1,4 @@
-//! What a request asks of the disk beside its bytes, as far as its price depends on it.
+//! What a request asks of the disk alongside its bytes, as far as its price depends on it.
 
 use crate::Op;
 
@@ -38,7 +38,7 @@ impl Op {
         Access { op: self, place: Some(Place { file: 0, offset }), commands: 1 }
     }
 
-    /// This, for which the disk gets so many commands: a discard of a file, or of a part of one,
+    /// This, for which the disk gets this many commands: a discard of a file, or of a part of one,
     /// has one for each extent. See [`DiskModel::discard_cost`](crate::DiskModel::discard_cost).
     pub const fn commands(self, commands: u32) -> Access {
         Access { op: self, place: None, commands }
@@ -71,7 +71,7 @@ impl Access {
 }
 
 impl Place {
-    /// What comes so many bytes later.
+    /// What comes this many bytes later.
     #[must_use]
     pub const fn plus(self, bytes: u64) -> Self {
         Self { file: self.file, offset: self.offset.wrapping_add(bytes) }

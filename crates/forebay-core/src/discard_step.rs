@@ -52,7 +52,7 @@ pub struct StepMax {
 pub struct Step {
     /// Bytes, from the first of the extents on.
     pub bytes: u64,
-    /// The extents that they are in: so many commands the disk gets. To be asked of the scheduler
+    /// The extents that they are in: this many commands the disk gets. To be asked of the scheduler
     /// with [`Op::commands`](crate::Op::commands).
     pub commands: u32,
 }
@@ -86,7 +86,7 @@ impl StepMax {
         }
     }
 
-    /// Whether a discard of `bytes` in so many commands is not too much.
+    /// Whether a discard of `bytes` in this many commands is not too much.
     pub fn allows(&self, model: &DiskModel, bytes: u64, commands: u32) -> bool {
         bytes <= self.bytes
             && commands <= self.commands
@@ -121,7 +121,7 @@ impl StepMax {
         if self.allows(model, len, 1) {
             return len;
         }
-        // so many parts are not too much, and so many are
+        // this many parts are not too much, and this many are
         let (mut fit, mut exceed) = (1, len.div_ceil(DISCARD_PART).max(1));
         while exceed - fit > 1 {
             let parts = fit + (exceed - fit) / 2;

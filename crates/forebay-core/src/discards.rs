@@ -124,7 +124,7 @@ impl Discards {
         }
     }
 
-    /// The shard beside `shard` that has waited for longest.
+    /// The shard alongside `shard` that has waited for longest.
     pub(crate) fn next(&self, shard: ShardId, now: Time) -> Option<ShardId> {
         self.older(shard, u64::MAX, now).min().map(|(_, other)| ShardId(other as u16))
     }

@@ -177,7 +177,7 @@ impl DiskModel {
         self
     }
 
-    /// What mixes cost beside what their parts do, if that is known.
+    /// What mixes cost alongside what their parts do, if that is known.
     pub fn mix_prices(&self) -> Option<&MixPrices> {
         self.mixes.as_deref()
     }
@@ -197,7 +197,7 @@ impl DiskModel {
         }
     }
 
-    /// What a discard of `bytes` costs for which the disk gets so many
+    /// What a discard of `bytes` costs for which the disk gets this many
     /// `commands`, at least one: as if all were of the same size.
     pub fn discard_cost(&self, bytes: u64, commands: u32) -> DiskTime {
         let commands = u64::from(commands.max(1));

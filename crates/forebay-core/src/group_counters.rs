@@ -31,7 +31,7 @@ pub struct GroupCounters {
     pub stop_overdue: u64,
     /// Requests of the latency target's kind that met a loaded disk,
     pub measured: u64,
-    /// of which so many took longer than the target.
+    /// of which this many took longer than the target.
     pub over_target: u64,
 }
 

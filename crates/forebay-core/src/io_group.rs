@@ -126,7 +126,7 @@ impl IoGroup {
     }
 
     /// Adds a class of `shares` (1 to [`SHARES_MAX`](crate::SHARES_MAX)), in
-    /// `parent` or beside the groups.
+    /// `parent` or alongside the groups.
     ///
     /// # Errors
     /// Shares out of range, no room, or a parent that was removed.
@@ -291,10 +291,11 @@ impl IoGroup {
         self.shared.budget.set_ceiling(ceiling);
     }
 
-    /// The disk is this process's to this part from `now` on: in millionths of what its figures say,
-    /// up to 16,000,000, or alone. While a part is in force, the pace is that part of the figures, and
-    /// the window that part of two effective goals, or of the [busy window](Self::busy_window) where no
-    /// base latency is known. Trials pause, as one process would take the disk from the others by them. [`Policy::PaceWindow`] and
+    /// The disk is this process's to this part from `now` on: in millionths of what its figures
+    /// say, up to 16,000,000, or alone. While a part is in force, the pace is that part of the
+    /// figures, and the window that part of two effective goals, or of the [busy
+    /// window](Self::busy_window) where no base latency is known. Trials pause, as one process
+    /// would take the disk from the others by them. [`Policy::PaceWindow`] and
     /// [`Policy::TokenBucket`] alone follow it. Where the part grows, queues are to be polled.
     pub fn set_part(&self, now: Time, millionths: Option<u32>) {
         self.shared.budget.set_part(now, millionths);

@@ -1,4 +1,4 @@
-//! Upper limits of a class or a group of classes, beside its shares.
+//! Upper limits of a class or a group of classes, alongside its shares.
 
 use crate::budget::Pace;
 use crate::cost::{BANDWIDTH_MAX, IOPS_MAX};

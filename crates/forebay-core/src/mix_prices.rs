@@ -1,4 +1,4 @@
-//! What mixes of reads and writes cost beside what their parts cost alone.
+//! What mixes of reads and writes cost alongside what their parts cost alone.
 //!
 //! Decision: `docs/decisions/0006-mix-prices.md`.
 

@@ -413,7 +413,7 @@ impl Peers {
     ///
     /// Only the shards count that match the `filter`; of many, as many as are looked at
     /// in one go, which begins at another place after each `turn`. So all are
-    /// seen in time, and a request costs the same beside 8 shards and 255.
+    /// seen in time, and a request costs the same alongside 8 shards and 255.
     pub(crate) fn lead(
         &self,
         tree: &ClassTree,

@@ -17,7 +17,7 @@ pub struct Ticket {
 
 impl Ticket {
     /// A small number, unique among the queue's present requests: for tables
-    /// kept beside the queue.
+    /// kept alongside the queue.
     pub const fn index(self) -> usize {
         self.index as usize
     }

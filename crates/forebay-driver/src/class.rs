@@ -5,7 +5,7 @@ use forebay_core::{ClassId, Op};
 /// Most queues of a driver.
 pub const QUEUES_MAX: usize = 2;
 
-/// The number of the queue for such requests, of so many (at least 1): one is
+/// The number of the queue for such requests, of this many (at least 1): one is
 /// for all, of two the first is for reads.
 pub const fn queue_for(op: Op, queues: usize) -> usize {
     if matches!(op, Op::Read) { 0 } else { queues - 1 }

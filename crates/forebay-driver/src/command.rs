@@ -32,7 +32,7 @@ pub trait Command: Sized + fmt::Debug {
     /// is not to be cut.
     fn part_alignment(&self) -> Option<u64>;
 
-    /// A transfer that ends within a block of so many bytes ends at the end of
+    /// A transfer that ends within a block of this many bytes ends at the end of
     /// the file, and cannot go on from there.
     fn transfer_alignment(&self) -> u64;
 

@@ -82,7 +82,7 @@ pub struct Resent {
 
 impl<C: Command> Driver<C> {
     /// Of these queues, one, or two of which the first is for reads, and an
-    /// engine that takes so many commands at once.
+    /// engine that takes this many commands at once.
     pub fn new(queues: impl IntoIterator<Item = IoQueue>, inflight_max: usize) -> Self {
         Self {
             queues: queues.into_iter().map(Queue::new).collect(),

@@ -10,11 +10,11 @@ const TRIES_MAX: u32 = 16;
 
 /// What becomes of a part.
 pub(crate) enum Outcome<E> {
-    /// The rest is to be sent, after so many bytes.
+    /// The rest is to be sent, after this many bytes.
     Rest(u64),
     /// All of what the engine had is to be sent again.
     Again,
-    /// It has ended, with so many bytes in all.
+    /// It has ended, with this many bytes in all.
     Over(Result<u64, E>),
 }
 

@@ -143,7 +143,7 @@ impl<C: Command> Part<C> {
 }
 
 impl<C: Command> Request<C> {
-    /// One that transfers so many bytes.
+    /// One that transfers this many bytes.
     #[inline(always)]
     pub(crate) const fn new(
         now: Time,

@@ -11,7 +11,7 @@ use crate::deficit_round_robin::{DeficitRoundRobin, Link, Links};
 /// in which they came, by all submitters.
 const QUEUED_PER_CLASS_MAX: u32 = 8;
 
-/// A turn of a submitter is worth a request of so many bytes.
+/// A turn of a submitter is worth a request of this many bytes.
 const TURN_BYTES: u64 = 128 << 10;
 
 /// What an I/O thread was sent and has not put into its I/O queue: those of a
@@ -44,7 +44,7 @@ impl<R> Links for Slab<Waiting<R>> {
 }
 
 impl<R> Submitters<R> {
-    /// Without requests; `cost` says what one of so many bytes costs, in
+    /// Without requests; `cost` says what one of this many bytes costs, in
     /// nanoseconds of disk time: a turn is worth 128 KiB in the dearer direction.
     pub fn new(cost: impl Fn(Op, u64) -> u64) -> Self {
         let quantum = cost(Op::Read, TURN_BYTES).max(cost(Op::Write, TURN_BYTES));
@@ -52,7 +52,7 @@ impl<R> Submitters<R> {
     }
 
     /// Puts a request of `class` behind the others of its submitter, which has
-    /// this number; it costs so many nanoseconds of disk time. What it is
+    /// this number; it costs this many nanoseconds of disk time. What it is
     /// [removed](Self::remove) by as long as it waits here.
     pub fn push(&mut self, class: QueueClass, submitter: u64, cost: u64, request: R) -> usize {
         let index = class.index();

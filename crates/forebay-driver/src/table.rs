@@ -69,7 +69,7 @@ impl<C: Command> Table<C> {
         Some((*of, request, part))
     }
 
-    /// The part of a request with this number, if it has so many.
+    /// The part of a request with this number, if it has this many.
     pub(crate) fn part_of(&self, id: OperationId, number: usize) -> Option<PartId> {
         let (request, _) = self.requests.get(id.0)?;
         match number.checked_sub(1) {

@@ -162,7 +162,7 @@ fn a_request_ends_with_what_the_engine_did_from_its_beginning_on() {
                 let mut calls = 0;
                 let mut done = Vec::new();
                 bed.submit(op, len);
-                // One transfer in so many is short by half.
+                // One transfer in this many is short by half.
                 let completion = bed.run(|command| {
                     calls += 1;
                     let half = (command.len / 2).next_multiple_of(512);

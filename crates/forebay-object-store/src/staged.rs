@@ -11,7 +11,7 @@ use object_store::{PutPayload, PutResult, Result};
 
 use crate::error;
 
-/// A file beside the object that it will be, by a name that `LocalFileSystem` neither lists nor
+/// A file alongside the object that it will be, by a name that `LocalFileSystem` neither lists nor
 /// opens, and takes for its own. It is removed if it does not become the object.
 pub(crate) struct Staged {
     writer: BufferedWriter<File>,

@@ -1,7 +1,7 @@
-//! Point reads and commits on one database, beside a backup of another one on the same disk.
+//! Point reads and commits on one database, alongside a backup of another one on the same disk.
 //!
-//! `beside_backup fill DIR` makes the databases; `beside_backup run DIR MODE PROPERTIES` prints a line
-//! of JSON. MODE is `without`, `control` (forebay with `Policy::Unlimited`) or `scheduled`.
+//! `beside_backup fill DIR` makes the databases; `beside_backup run DIR MODE PROPERTIES` prints a
+//! line of JSON. MODE is `without`, `control` (forebay with `Policy::Unlimited`) or `scheduled`.
 #![cfg_attr(feature = "extension", allow(unused, reason = "SQLite is then that of a host"))]
 
 use std::env;

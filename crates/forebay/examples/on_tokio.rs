@@ -3,7 +3,7 @@
 //! `cargo run --release -p forebay --example on_tokio` prints, for instance:
 //!
 //! ```text
-//! 67108864 bytes written beside 1000 reads
+//! 67108864 bytes written alongside 1000 reads
 //! reads: p50 156.89µs, p99 2.67ms
 //! ```
 

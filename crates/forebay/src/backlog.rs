@@ -233,7 +233,7 @@ mod tests {
     fn a_backlog_settles_where_work_is_done_as_fast_as_it_comes() {
         let controller = BacklogController::new(&[(0.0, 10), (1.0, 2000)]).unwrap();
         let mut store = Store::new(10);
-        // 40 MB/s come in: two fifths of the disk, so 667 shares beside 1000
+        // 40 MB/s come in: two fifths of the disk, so 667 shares alongside 1000
         store.run(0, 30_000, 40_000_000, Some(&controller));
         let settled = store.backlog as f64 / BACKLOG_MAX as f64;
         assert!((0.28..=0.38).contains(&settled), "backlog {settled}");

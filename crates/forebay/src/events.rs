@@ -1,4 +1,4 @@
-//! What a program is told of as it happens, beside its log.
+//! What a program is told of as it happens, alongside its log.
 
 use std::fmt;
 use std::sync::Arc;

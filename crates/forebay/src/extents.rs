@@ -86,7 +86,7 @@ impl FileExtent {
     }
 }
 
-/// So many times all extents of a map.
+/// This many times all extents of a map.
 const MAPS_MAX: usize = 1 << 14;
 
 impl FiemapExtent {

@@ -30,7 +30,7 @@ pub enum RequestError {
         /// What it must be a multiple of, in bytes.
         alignment: usize,
     },
-    /// The file cannot transfer so many bytes.
+    /// The file cannot transfer this many bytes.
     #[error(
         "a buffer of {len} bytes: this file takes multiples of {alignment}; hand over such a part \
          with IoBuf::slice, or open the file with FileOptions::direct(false)"

@@ -58,7 +58,7 @@ fn a_hook_may_ask_the_scheduler_and_panic() {
     let first = Mutex::new(true);
     let hook = move |event: &Event| {
         let Some(scheduler) = known.get() else { return };
-        // None of this waits for whoever tells.
+        // None of this waits for the one who tells.
         drop(scheduler.snapshot());
         let _counters = scheduler.default_disk().counters();
         scheduler.add_class(&format!("{event:?}"), 1).unwrap();
@@ -120,7 +120,7 @@ fn without_io_uring(scheduler: &Scheduler) {
     thread::spawn(refused).join().unwrap();
 }
 
-/// Keeps whoever wakes it for as long as it is told to.
+/// Keeps the one who wakes it for as long as it is told to.
 struct Holds(Mutex<Receiver<()>>);
 
 impl Wake for Holds {

@@ -76,7 +76,7 @@ fn child() {
     }
     loop {
         println!("count {}", count.load(Ordering::Relaxed));
-        // whoever reads has ended
+        // the one who reads has ended
         if std::io::stdout().flush().is_err() {
             process::exit(0);
         }

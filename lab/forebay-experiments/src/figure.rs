@@ -1,4 +1,4 @@
-//! A published figure beside ours, what of it was known before, and whether it is met.
+//! A published figure alongside ours, what of it was known before, and whether it is met.
 
 use core::fmt;
 use core::ops::{RangeFrom, RangeInclusive, RangeToInclusive};
@@ -117,7 +117,7 @@ pub(crate) struct Cell {
     pub(crate) rows: usize,
 }
 
-/// A published figure beside ours.
+/// A published figure alongside ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// What it is of; it names the figure within its experiment.
@@ -201,13 +201,13 @@ impl Figure {
         Self { within: 1.0, ..self }
     }
 
-    /// The same beside what this null model gives.
+    /// The same alongside what this null model gives.
     pub(crate) fn beside(mut self, null: impl Into<String>, value: f64) -> Self {
         self.nulls.push(NullModel { name: null.into(), value });
         self
     }
 
-    /// The same, which stands in this row of so many in a column of a published table.
+    /// The same, which stands in this row of this many in a column of a published table.
     pub(crate) fn at(self, column: impl Into<String>, row: usize, rows: usize) -> Self {
         Self { cell: Some(Cell { column: column.into(), row, rows }), ..self }
     }

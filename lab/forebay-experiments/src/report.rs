@@ -1,4 +1,4 @@
-//! What an experiment yields: a table beside published figures, and charts.
+//! What an experiment yields: a table alongside published figures, and charts.
 //!
 //! One value serves the snapshot test, the terminal and the page.
 
@@ -20,7 +20,7 @@ pub struct Report {
     pub known: Vec<String>,
     /// The simulated disk, the load and the durations: name and value.
     pub parameters: Vec<(String, String)>,
-    /// Published figures beside ours, and whether they are met.
+    /// Published figures alongside ours, and whether they are met.
     pub figures: Vec<Figure>,
     /// All that was measured.
     pub tables: Vec<Table>,

@@ -13,12 +13,12 @@ use serde::de::DeserializeOwned;
 
 use crate::experiment::Seed;
 
-/// What was published, as a data file beside an experiment holds it.
+/// What was published, as a data file alongside an experiment holds it.
 pub(crate) fn published<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_saphyr::from_str(text).map_err(|error| format!("published.yaml: {error}"))
 }
 
-/// The job file `text` for so many shards.
+/// The job file `text` for this many shards.
 pub(crate) fn jobs(text: &str, shards: u32) -> Result<JobFile, String> {
     grouped_jobs(text, None, shards)
 }
@@ -35,7 +35,7 @@ pub(crate) fn grouped_jobs(
 }
 
 impl Seed {
-    /// So many seeds, from this one on.
+    /// This many seeds, from this one on.
     pub(crate) fn and_following(self, count: u64) -> impl Iterator<Item = Self> + Clone {
         (self.0..).take(count as usize).map(Self)
     }
@@ -53,7 +53,7 @@ impl Seed {
         Ok(spec.build(self.0))
     }
 
-    /// A run of these jobs on this disk: a short warm-up, then so many milliseconds.
+    /// A run of these jobs on this disk: a short warm-up, then this many milliseconds.
     pub(crate) fn config(
         self,
         jobs: JobFile,
@@ -104,7 +104,7 @@ pub(crate) fn model(rates: &DiskRates) -> Result<DiskModel, String> {
     DiskModel::from_rates(rates).map_err(|error| error.to_string())
 }
 
-/// The rates, off by so many percent in all four figures.
+/// The rates, off by this many percent in all four figures.
 pub(crate) fn off_by(rates: &DiskRates, percent: i64) -> DiskRates {
     let factor = 100_u64.saturating_add_signed(percent);
     let off = |rate: u64| rate * factor / 100;

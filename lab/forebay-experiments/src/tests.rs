@@ -56,7 +56,7 @@ fn numbers_of(experiment: &Experiment) -> Vec<f64> {
     numbers
 }
 
-/// The published figures beside ours with each seed.
+/// The published figures alongside ours with each seed.
 fn figures_by_seed(reports: &[Report]) -> Table {
     let seeds = SEEDS.map(|Seed(seed)| format!("seed {seed}"));
     let columns = ["", "unit", "published", "tolerance", "state"];
@@ -81,7 +81,7 @@ fn figures_by_seed(reports: &[Report]) -> Table {
     table
 }
 
-/// The short report with one seed, and the published figures beside ours with three.
+/// The short report with one seed, and the published figures alongside ours with three.
 fn is_recorded(experiment: &Experiment) {
     let repeat = |seed| experiment.repeat(Setting { scale: Scale::Short, seed }).unwrap();
     let first = repeat(SEED);

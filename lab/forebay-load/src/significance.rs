@@ -1,10 +1,10 @@
 //! Whether a difference is more than chance.
 
-/// Beyond so many degrees of freedom Student's t is hardly another distribution.
+/// Beyond this many degrees of freedom Student's t is hardly another distribution.
 const DEGREES_MAX: u32 = 1000;
 
-/// The chance that Student's t of so many degrees of freedom, at least one, is as far from zero as
-/// `t` or further, from 0 to 1: Abramowitz and Stegun, 26.7.3 and 26.7.4.
+/// The chance that Student's t of this many degrees of freedom, at least one, is as far from zero
+/// as `t` or further, from 0 to 1: Abramowitz and Stegun, 26.7.3 and 26.7.4.
 pub fn chance(t: f64, degrees: u32) -> f64 {
     let degrees = degrees.clamp(1, DEGREES_MAX);
     let angle = (t.abs() / f64::from(degrees).sqrt()).atan();
@@ -23,7 +23,7 @@ pub fn chance(t: f64, degrees: u32) -> f64 {
     (1.0 - within).clamp(0.0, 1.0)
 }
 
-/// The t that Student's t of so many degrees of freedom exceeds, on either side, with `chance`.
+/// The t that Student's t of this many degrees of freedom exceeds, on either side, with `chance`.
 pub fn quantile(wanted: f64, degrees: u32) -> f64 {
     let (mut low, mut high) = (0.0, 1e6);
     // halved to below any difference that matters

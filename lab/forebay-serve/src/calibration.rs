@@ -23,7 +23,7 @@ const READS_WARM: usize = 20;
 const OVERHEAD_MAX: Duration = Duration::from_micros(250);
 
 /// Answers everything after the same time: long enough that all threads
-/// sleep in between, as they do beside a real load.
+/// sleep in between, as they do alongside a real load.
 pub(crate) struct FixedDelay {
     under_way: VecDeque<(Time, u64)>,
 }

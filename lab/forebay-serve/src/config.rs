@@ -1,4 +1,4 @@
-//! What a served disk is told beside its model.
+//! What a served disk is told alongside its model.
 
 use std::io;
 use std::path::PathBuf;

@@ -193,7 +193,7 @@ impl TimelineState {
         Time::from_nanos(at.as_nanos().saturating_sub(saturating_nanos(self.ahead)))
     }
 
-    /// Takes out a request whose reply is due now, and counts it: whoever
+    /// Takes out a request whose reply is due now, and counts it: the one who
     /// has the reply finds it counted.
     fn take_completion(&mut self, store: &Store) -> Option<Completion> {
         let now = self.elapsed();

@@ -86,7 +86,7 @@ impl Served {
         &self.path
     }
 
-    /// What a request takes beside its time in the simulated disk, as measured
+    /// What a request takes alongside its time in the simulated disk, as measured
     /// at the start; it is taken off the disk's time.
     pub fn overhead(&self) -> Duration {
         self.overhead
@@ -105,9 +105,9 @@ impl Served {
         self.timeline.stats()
     }
 
-    /// Cuts the power when so many more writes have arrived, at once if that is none: what no flush
-    /// has covered is lost in part, and from there on everything fails with `EIO`. Without meaning
-    /// on a disk without a [write cache](ServeConfig::write_cache).
+    /// Cuts the power when this many more writes have arrived, at once if that is none: what no
+    /// flush has covered is lost in part, and from there on everything fails with `EIO`. Without
+    /// meaning on a disk without a [write cache](ServeConfig::write_cache).
     pub fn cut_power_after(&self, writes: u64) {
         self.timeline.store().cut_after(writes);
     }

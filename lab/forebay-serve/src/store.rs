@@ -109,7 +109,7 @@ impl Store {
         self.cache().is_none_or(|mut cache| cache.complete(op, mark))
     }
 
-    /// The power goes when so many more writes have arrived; at once if that is none.
+    /// The power goes when this many more writes have arrived; at once if that is none.
     pub(crate) fn cut_after(&self, writes: u64) {
         let Some(mut cache) = self.cache() else { return };
         match writes {

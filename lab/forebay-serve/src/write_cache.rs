@@ -122,7 +122,7 @@ impl WriteCache {
         *left == 0
     }
 
-    /// The power goes when so many more writes have arrived.
+    /// The power goes when this many more writes have arrived.
     pub(crate) fn cut_after(&mut self, writes: u64) {
         self.left = Some(writes);
     }

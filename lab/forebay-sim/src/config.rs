@@ -156,7 +156,7 @@ impl SchedulerConfig {
 pub enum Polling {
     /// After every event: a completion, a new request, a wake-up, a timeout.
     Events,
-    /// Every so many nanoseconds (at least 1) and at no other time; shards take turns evenly.
+    /// Every this many nanoseconds (at least 1) and at no other time; shards take turns evenly.
     Tick(u64),
 }
 
@@ -174,7 +174,7 @@ pub struct Coordinators {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stalls {
-    /// One poll in so many stalls; at least 1.
+    /// One poll in this many stalls; at least 1.
     pub one_in: u64,
     /// For how long.
     #[serde(rename = "micros", with = "units::micros")]
@@ -187,7 +187,7 @@ pub struct Stalls {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LongTurns {
-    /// After one turn in so many; at least 1.
+    /// After one turn in this many; at least 1.
     pub one_in: u64,
     /// For how long at least,
     #[serde(rename = "from_micros", with = "units::micros")]
@@ -203,14 +203,14 @@ pub struct LongTurns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cancels {
-    /// One request in so many is cancelled; at least 1.
+    /// One request in this many is cancelled; at least 1.
     pub one_in: u64,
     /// At most so long after it was made: it may have ended by then.
     #[serde(rename = "within_micros", with = "units::micros")]
     pub within: Duration,
 }
 
-/// What an engine says of transfers that the disk has done: once in so many, never if that is 0.
+/// What an engine says of transfers that the disk has done: once in this many, never if that is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransferFaults {

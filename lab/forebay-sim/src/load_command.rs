@@ -5,7 +5,7 @@ use forebay_driver::{Command as DriverCommand, Rest};
 
 use crate::disk::Command;
 
-/// A direct transfer that ends within a block of so many bytes ends at the end of the file.
+/// A direct transfer that ends within a block of this many bytes ends at the end of the file.
 const BLOCK: u64 = 512;
 
 /// A command of a request of the load.

@@ -1,5 +1,5 @@
 //! Reads the sources of the workspace as far as their order needs: which file imports which, and
-//! how long files and functions are. The tests beside it say what that order is.
+//! how long files and functions are. The tests alongside it say what that order is.
 //!
 //! It knows Rust by its words and braces only. That is enough for `use`, for paths that begin with
 //! `crate`, `super` or `self`, and for functions; what a macro writes is not seen.

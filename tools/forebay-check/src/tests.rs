@@ -31,7 +31,7 @@ fn report_of(name: &str, change: impl FnOnce(&mut Environment)) -> (Report, Vec<
     (Report::new(vec![DirectoryReport::of(&subject)]), findings)
 }
 
-/// Compares with what is recorded beside the machine; `FOREBAY_BLESS=1` records it.
+/// Compares with what is recorded alongside the machine; `FOREBAY_BLESS=1` records it.
 fn recorded(name: &str) -> Level {
     let (report, _) = report_of(name, |_| {});
     let text = report.text(true);

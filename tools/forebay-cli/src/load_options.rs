@@ -155,7 +155,7 @@ impl Format {
 }
 
 impl LoadOptions {
-    /// The jobs and classes of the files given, for a run of so many shards.
+    /// The jobs and classes of the files given, for a run of this many shards.
     pub(crate) fn job_file(&self, jobs: &Path, shard_count: u32) -> Result<JobFile, Failure> {
         let text = forebay_config::read(jobs)?;
         let name = jobs.display().to_string();

@@ -12,8 +12,8 @@ use crate::failure::Failure;
 
 const MODE: u32 = 0o644;
 
-/// Writes `text` beside `path` first, and then gives it its name. What is there and is no file, such
-/// as a pipe, is written into; a link stays one.
+/// Writes `text` alongside `path` first, and then gives it its name. What is there and is no file,
+/// such as a pipe, is written into; a link stays one.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {

@@ -17,7 +17,7 @@ const REQUEST_TIME: Duration = Duration::from_millis(25);
 /// in each such time.
 const PROGRESS_TIME: Duration = Duration::from_millis(100);
 const PROGRESS_LEN: usize = 64 * 1024;
-/// A client gets so many bytes before it is the turn of the next one.
+/// A client gets this many bytes before it is the turn of the next one.
 const TURN_LEN: usize = 1024 * 1024;
 /// What a client still sends after its request is read and dropped, up to this
 /// many bytes: closing earlier would reset the connection and lose the answer.
@@ -49,7 +49,7 @@ struct Answering {
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) stream: TcpStream,
-    /// When it last made progress: its begin, that of its answer, so many more
+    /// When it last made progress: its begin, that of its answer, this many more
     /// bytes of it, its end.
     since: Instant,
     timeout: Duration,

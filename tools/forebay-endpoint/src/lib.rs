@@ -134,7 +134,7 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 /// left alone for so long.
 const LISTEN_PAUSE: Duration = Duration::from_millis(100);
 
-/// So many connections are accepted before those there are have their turn.
+/// This many connections are accepted before those there are have their turn.
 const ACCEPTS_PER_TURN: usize = 32;
 
 struct Server {

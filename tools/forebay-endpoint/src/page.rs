@@ -42,7 +42,7 @@ impl Response {
         self.head.len() + self.body.len()
     }
 
-    /// What is to be sent next of it, after so many bytes.
+    /// What is to be sent next of it, after this many bytes.
     pub(crate) fn after(&self, sent: usize) -> &[u8] {
         let (head, body) = (self.head.as_bytes(), self.body.as_bytes());
         match head.get(sent..) {
@@ -51,7 +51,7 @@ impl Response {
         }
     }
 
-    /// Whether its memory is needed: whoever takes it is cut off.
+    /// Whether its memory is needed: the one who takes it is cut off.
     pub(crate) fn is_void(&self) -> bool {
         self.is_void.load(Ordering::Relaxed)
     }

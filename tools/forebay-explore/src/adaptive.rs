@@ -1,7 +1,7 @@
 //! Measures few loads of a matrix: those where a goal begins to break.
 //!
 //! Along rays from no load outwards the last load that keeps a goal is searched, from where the
-//! rays beside it say that it should be. Between two rays whose borders differ most, as the area
+//! rays alongside it say that it should be. Between two rays whose borders differ most, as the area
 //! that lies between them, another one is laid.
 //!
 //! Decision: `docs/decisions/0045-adaptive-exploration.md`.
@@ -13,10 +13,10 @@ use forebay_sim::surface::{Cell, Grid};
 use crate::goal::Goal;
 use crate::matrix::{Matrix, Place};
 
-/// At most such a part of the loads is measured, or so many of them.
+/// At most such a part of the loads is measured, or this many of them.
 const PART: u32 = 6;
 const CELLS_MIN: u32 = 36;
-/// The first rays are so many parts of the way around apart, and none are closer than so many.
+/// The first rays are this many parts of the way around apart, and none are closer than this many.
 const RAYS: u32 = 4;
 const RAYS_MAX: u32 = 64;
 /// Rays between which so little of the region's area is unknown have none laid between them.
@@ -50,7 +50,7 @@ pub fn adaptive<E>(
 /// What is found along a ray for a goal.
 #[derive(Clone, Copy, Debug)]
 struct Ray {
-    /// How far around it is: 0 is reads alone, [`RAYS_MAX`] writes beside few reads.
+    /// How far around it is: 0 is reads alone, [`RAYS_MAX`] writes alongside few reads.
     turn: u32,
     /// How many of its loads keep the goal.
     border: usize,
@@ -140,7 +140,7 @@ impl<E, M: FnMut((f64, f64)) -> Result<Option<Cell>, E>> Search<'_, M> {
         write.max(read)
     }
 
-    /// The load of a ray after so many steps. All but the one at rest have reads.
+    /// The load of a ray after this many steps. All but the one at rest have reads.
     fn place(&self, turn: u32, index: usize) -> Place {
         let (write, read) = self.matrix.last();
         let part = |turn: u32| f64::from(turn.min(RAYS_MAX / 2)) / f64::from(RAYS_MAX / 2);

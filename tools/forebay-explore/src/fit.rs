@@ -14,13 +14,13 @@ use crate::{between, power, radii};
 
 /// From this sum of over and waste on, no region is said to fit.
 const POOR: f64 = 0.4;
-/// A region is no use that breaks the goal with so many of what it allows, or forbids so many of
-/// what keeps it.
+/// A region is no use that breaks the goal with this many of what it allows, or forbids this many
+/// of what keeps it.
 const OVER_MAX: f64 = 0.5;
 const WASTE_MAX: f64 = 0.9;
 /// Steps of the safe region.
 const STEPS_SAFE: usize = 8;
-/// What is tried beside the straight line; of two that are as good, the one that stands first.
+/// What is tried alongside the straight line; of two that are as good, the one that stands first.
 const KINDS: [Kind; 4] =
     [Kind::Power, Kind::Radii { steps: 4 }, Kind::Radii { steps: 8 }, Kind::Radii { steps: 16 }];
 
@@ -33,7 +33,7 @@ pub enum Kind {
     Power,
     /// Radii by the part of writes.
     Radii {
-        /// So many steps of it, from reads alone to writes alone.
+        /// This many steps of it, from reads alone to writes alone.
         steps: usize,
     },
     /// Radii that allow nothing that was seen to break the goal.
@@ -61,13 +61,13 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Whether the region is wrong about so many loads that it does not describe the disk.
+    /// Whether the region is wrong about this many loads that it does not describe the disk.
     pub fn is_poor(&self) -> bool {
         self.kind == Kind::Safe || self.quality.sum() > POOR
     }
 
-    /// Whether it is no use: most loads that it allows break the goal, or it forbids nearly all that
-    /// keep it.
+    /// Whether it is no use: most loads that it allows break the goal, or it forbids nearly all
+    /// that keep it.
     pub fn is_worthless(&self) -> bool {
         self.quality.over > OVER_MAX || self.quality.waste > WASTE_MAX
     }
@@ -109,8 +109,8 @@ impl Half {
 /// is never worse than it. Takes about half a second; the same on every machine.
 ///
 /// # Errors
-/// Fewer than nine usable cells, a percentile that was not measured, a goal below the latency of the
-/// idle disk, or one that no load keeps.
+/// Fewer than nine usable cells, a percentile that was not measured, a goal below the latency of
+/// the idle disk, or one that no load keeps.
 pub fn fit(surface: &Grid, goal: Goal) -> Result<Fit, Error> {
     loads::check(surface, goal)?;
     let figures = loads::figures(surface);

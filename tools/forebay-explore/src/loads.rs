@@ -5,7 +5,7 @@ use forebay_sim::surface::{Cell, Grid};
 use crate::error::Error;
 use crate::goal::{Goal, Percentile, time};
 
-/// A fit needs at least so many cells.
+/// A fit needs at least this many cells.
 pub(crate) const CELLS_MIN: usize = 9;
 /// How much longer or shorter than the goal a latency is, as a logarithm: further away says
 /// nothing about where the border is. A load that was missed counts as the most.
@@ -62,8 +62,8 @@ pub(crate) fn is_timed(surface: &Grid, (write, read): (f64, f64)) -> bool {
     if surface.is_of_writes() { write > 0.0 } else { read > 0.0 }
 }
 
-/// The load `at` so many bytes written and reads per second, judged by `goal`; without a `cell` the
-/// disk did not carry it. None where that is not known.
+/// The load `at` this many bytes written and reads per second, judged by `goal`; without a `cell`
+/// the disk did not carry it. None where that is not known.
 pub(crate) fn judged_load(
     at: (f64, f64),
     cell: Option<&Cell>,

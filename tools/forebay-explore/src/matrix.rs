@@ -2,7 +2,7 @@
 
 use forebay_sim::surface::{Cell, Grid};
 
-/// Rates of writes beside rates of reads: every combination is a load that may be measured.
+/// Rates of writes alongside rates of reads: every combination is a load that may be measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     writes: Vec<f64>,

@@ -24,7 +24,7 @@ pub fn svg(surface: &Grid, fits: &[Fit]) -> String {
     stacked(&maps(surface, fits))
 }
 
-/// A page that needs nothing beside it: tables and heat maps of the surface called `name`.
+/// A page that needs nothing alongside it: tables and heat maps of the surface called `name`.
 pub fn page(name: &str, surface: &Grid, fits: &[Fit]) -> String {
     let mut page = Page::new(&format!("forebay explore: {name}"));
     page.title(name);
@@ -105,7 +105,7 @@ impl<'a> Tiles<'a> {
         HeatCell { x, y, value, mark, note: note(at, cell) }
     }
 
-    /// Where tiles that keep the goal end, as far as what is beside them is known.
+    /// Where tiles that keep the goal end, as far as what is alongside them is known.
     fn contour(&self, fit: &Fit, all: &[((f64, f64), Option<&Cell>)]) -> Vec<Vec<(f64, f64)>> {
         let keeps = |at: (f64, f64)| {
             let &(_, cell) = all.iter().find(|(other, _)| *other == at)?;

@@ -18,7 +18,7 @@ const SECONDS: (f64, f64) = (0.1, 30.0);
 const WARM_UP: f64 = 0.3;
 /// Probes per second in a load without timed requests, and its length in seconds.
 const PROBING: (f64, f64) = (10.0, 5.0);
-/// The same of writes, beside which any number of reads may have to be simulated.
+/// The same of writes, alongside which any number of reads may have to be simulated.
 const PROBING_WRITES: (f64, f64) = (100.0, 0.5);
 /// With more requests of one kind in it the disk does not carry the load.
 const IN_FLIGHT_MAX: u64 = 4096;
@@ -135,8 +135,8 @@ impl SimulatedDisk {
         Ok(Self { disk, load, measured: 0 })
     }
 
-    /// What it does alone of requests of these sizes: the bytes that it writes and the reads that it
-    /// does per second.
+    /// What it does alone of requests of these sizes: the bytes that it writes and the reads that
+    /// it does per second.
     pub fn rates(&self) -> (f64, f64) {
         let rates = self.disk.build(0).rates();
         let SimulatedLoad { read_bytes, write_bytes, .. } = self.load;
@@ -148,9 +148,10 @@ impl SimulatedDisk {
         (writes, reads)
     }
 
-    /// The latencies of reads, or of writes, while so many bytes are written and reads done per second, if it
-    /// carries that: on a disk of its own, both directions at random times (an open loop, Poisson).
-    /// Reads at random places, writes one after the other. The same on every machine.
+    /// The latencies of reads, or of writes, while this many bytes are written and reads done per
+    /// second, if it carries that: on a disk of its own, both directions at random times (an open
+    /// loop, Poisson). Reads at random places, writes one after the other. The same on every
+    /// machine.
     pub fn measure(&mut self, at: (f64, f64)) -> Option<Cell> {
         self.measured += 1;
         Run::new(&self.disk, self.load, at, self.measured - 1).run()

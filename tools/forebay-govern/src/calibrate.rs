@@ -20,7 +20,7 @@ const WEIGHTS: [(&str, u32); 3] = [("reads", 1000), ("writer", 100), ("reader", 
 /// The part of the disk's requests per second that the reads are.
 const READS_PART: u64 = 8;
 const STREAMS_MAX: u64 = 40;
-/// So many reads per second of one stream.
+/// This many reads per second of one stream.
 const STREAM_RATE: u64 = 25;
 /// For how long one setting is measured.
 const WINDOW: Duration = Duration::from_secs(5);
@@ -58,7 +58,8 @@ pub struct Calibrated {
     pub writes: QosWrites,
 }
 
-/// Measures settings until the best is found, and puts everything back; with `all_of_grid`, each once.
+/// Measures settings until the best is found, and puts everything back; with `all_of_grid`, each
+/// once.
 ///
 /// `is_ended` is asked often; `say` gets a line for each measurement.
 ///
@@ -221,7 +222,7 @@ impl<'a, 'b> Run<'a, 'b> {
     }
 }
 
-/// The value that so many of 1000 do not exceed.
+/// The value that this many of 1000 do not exceed.
 pub(crate) fn percentile(latencies: &mut [Duration], permille: u32) -> Option<Duration> {
     let last = latencies.len().checked_sub(1)?;
     let index = (latencies.len() * permille as usize).div_ceil(1000).saturating_sub(1).min(last);

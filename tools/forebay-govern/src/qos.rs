@@ -70,7 +70,7 @@ impl DiskCosts {
         format!("{number} ctrl=user model=linear {}", self.model)
     }
 
-    /// The part of a second that so many bytes per second take, read and written.
+    /// The part of a second that this many bytes per second take, read and written.
     pub(crate) fn disk_time(&self, bytes: [f64; 2]) -> f64 {
         let of = |index: usize| bytes[index] / self.bandwidth[index].max(1) as f64;
         of(0) + of(1)

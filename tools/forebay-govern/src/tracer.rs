@@ -19,9 +19,9 @@ use crate::files::{Files, Kernel, TRACEFS};
 
 const EVENT: &str = "events/block/block_bio_queue";
 const READ_BYTES: usize = 64 << 10;
-/// So many requests at most are waited for; what the kernel never ends is forgotten with them.
+/// This many requests at most are waited for; what the kernel never ends is forgotten with them.
 const PENDING_MAX: usize = 1 << 16;
-/// The name of a process takes so many bytes of a line at least.
+/// The name of a process takes this many bytes of a line at least.
 const NAME_BYTES: usize = 16;
 
 /// A request that is done.

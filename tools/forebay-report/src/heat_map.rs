@@ -1,4 +1,4 @@
-//! Maps of a figure over two others, as SVG that needs nothing beside it.
+//! Maps of a figure over two others, as SVG that needs nothing alongside it.
 
 use core::fmt::Write;
 

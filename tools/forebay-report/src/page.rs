@@ -1,4 +1,4 @@
-//! Pages of HTML that need nothing beside them.
+//! Pages of HTML that need nothing alongside them.
 
 use core::fmt::Display;
 

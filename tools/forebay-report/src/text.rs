@@ -10,7 +10,7 @@ pub fn paragraph(text: &mut String, head: &str, words: &str) {
     paragraph_within(text, head, words, COLUMNS);
 }
 
-/// The same in lines of at most so many columns, as [`lines_within`] has them.
+/// The same in lines of at most this many columns, as [`lines_within`] has them.
 pub fn paragraph_within(text: &mut String, head: &str, words: &str, columns: usize) {
     for line in lines_within(head, words, columns) {
         text.push_str(&line);
@@ -18,8 +18,8 @@ pub fn paragraph_within(text: &mut String, head: &str, words: &str, columns: usi
     }
 }
 
-/// `words` to the right of `head`, in lines of at most so many columns of a terminal; a word that is
-/// longer has a line of its own, and the first stands beside the head.
+/// `words` to the right of `head`, in lines of at most this many columns of a terminal; a word that
+/// is longer has a line of its own, and the first stands alongside the head.
 #[must_use]
 pub fn lines_within(head: &str, words: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! What became of single requests when, as bars along time, as SVG that needs nothing beside it.
+//! What became of single requests when, as bars along time, as SVG that needs nothing alongside it.
 
 use crate::format::scaled;
 use crate::page::escaped;
@@ -7,7 +7,7 @@ const WIDTH: f64 = 760.0;
 /// Where the bars begin, and how long they are at most.
 const LEFT: f64 = 230.0;
 const ACROSS: f64 = 500.0;
-/// More of a name does not fit beside its bar.
+/// More of a name does not fit alongside its bar.
 const NAME_MAX: usize = 30;
 const TOP: f64 = 40.0;
 const ROW: f64 = 20.0;
@@ -32,7 +32,7 @@ pub struct Timeline {
 /// One request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimelineRow {
-    /// What stands beside its bar.
+    /// What stands alongside its bar.
     pub name: String,
     /// How long each part took, in milliseconds.
     pub millis: [f64; 3],

@@ -135,7 +135,7 @@ impl<'a> BlkparseLine<'a> {
             None if action == Action::Split => {
                 Self::Broken("where a request is split stands SECTOR / SECTOR")
             }
-            // what is done without bytes, as a flush, and commands of so many bytes with a packet
+            // what is done without bytes, as a flush, and commands of this many bytes with a packet
             None if is_without_data(&rest) => Self::without_data(name, event(0, 0)),
             None => Self::Broken("after the kind stands SECTOR + SECTORS"),
         }

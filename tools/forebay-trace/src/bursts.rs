@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::slot_counts::{SLOT, Slot};
 
-/// So many slots without requests are between two bursts, or more.
+/// This many slots without requests are between two bursts, or more.
 const QUIET_SLOTS: u64 = 3;
 
 /// A burst has at least this part of the requests or bytes of the largest one; what is less is

@@ -22,7 +22,7 @@ const MAGIC: [[u8; 3]; 2] = [*b"tae", *b"eat"];
 /// What some programs put before a text.
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
-/// Of so many events one line may be like an event and none; with more this is another text.
+/// Of this many events one line may be like an event and none; with more this is another text.
 const EVENTS_PER_BROKEN: u64 = 100;
 
 /// As many lines of something else may stand before the first event: a prompt, a mail's head.
@@ -54,8 +54,8 @@ pub struct Recorded {
 /// Events of one kind that are in a trace and are not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotRead {
-    /// Its letter in the text of `blkparse`, or its name in that of the kernel; `others` where there
-    /// are too many kinds.
+    /// Its letter in the text of `blkparse`, or its name in that of the kernel; `others` where
+    /// there are too many kinds.
     pub event: String,
     /// How many.
     pub count: u64,
@@ -95,9 +95,9 @@ impl fmt::Debug for RecordedError {
 }
 
 impl Recorded {
-    /// Reads the text of `blkparse`, of `btrace`, of `trace-cmd report`, of `perf script`, or of the
-    /// kernel's `trace` and `trace_pipe`, and gives each event to `see`, with the time since the
-    /// first.
+    /// Reads the text of `blkparse`, of `btrace`, of `trace-cmd report`, of `perf script`, or of
+    /// the kernel's `trace` and `trace_pipe`, and gives each event to `see`, with the time since
+    /// the first.
     ///
     /// # Errors
     /// It is no such text: the error says which line is not.
@@ -299,8 +299,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// How many events were lost: `CPU:1 [LOST 123 EVENTS]` of the kernel, `CPU:1 [123 EVENTS DROPPED]` of
-/// trace-cmd.
+/// How many events were lost: `CPU:1 [LOST 123 EVENTS]` of the kernel, `CPU:1 [123 EVENTS DROPPED]`
+/// of trace-cmd.
 fn lost_by_kernel(line: &str) -> Option<u64> {
     let inside = line.strip_prefix("CPU:")?.split_once('[')?.1.split_once(']')?.0;
     let number = match inside.strip_prefix("LOST ") {

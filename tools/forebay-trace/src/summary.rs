@@ -7,14 +7,14 @@ use serde::Serialize;
 use crate::bursts::{Burst, Period, bursts};
 use crate::slot_counts::{SLOT, Slot, SlotCounts};
 
-/// A slot is over what pacing allows with more than so many times the mean.
+/// A slot is over what pacing allows with more than this many times the mean.
 const OVER_MEAN: f64 = 3.0;
 
 /// The part of slots, from the first in use to the last, that are in use where requests go on all
 /// the time.
 const STEADY_PART: f64 = 0.9;
 
-/// What takes less than so many slots is a burst, however even it is in itself.
+/// What takes less than this many slots is a burst, however even it is in itself.
 const STEADY_SLOTS: u64 = 10;
 
 /// How requests came.

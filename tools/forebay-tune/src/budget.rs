@@ -3,8 +3,8 @@
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// No buffer is taken to hold more than a third of it, 16 GiB: a stream of so many bytes fills one
-/// that is emptied at up to two thirds of the rate at which it is filled.
+/// No buffer is taken to hold more than a third of it, 16 GiB: a stream of this many bytes fills
+/// one that is emptied at up to two thirds of the rate at which it is filled.
 pub(crate) const WATCHED_BYTES: u64 = 48 * GIB;
 
 /// Time and writes that a measurement may take.
@@ -33,7 +33,8 @@ pub struct Budget {
     /// A round of the figures, and how many there are at least.
     pub(crate) round: f64,
     pub(crate) rounds: u32,
-    /// How long bytes are streamed to pass a buffer; and the longest, on a disk that needs longer for
+    /// How long bytes are streamed to pass a buffer; and the longest, on a disk that needs longer
+    /// for
     /// [`WATCHED_BYTES`].
     pub(crate) watch: f64,
     pub(crate) watch_longest: f64,
@@ -52,18 +53,18 @@ const LARGE_STEPS: f64 = 4.0;
 const MIX_STEPS: f64 = 8.0;
 const STREAM_STEPS: f64 = 11.0;
 const MISALIGNED_STEPS: f64 = 7.0;
-/// Phases of one length beside the ladders: two below the knee, the cache, two sizes of discards
+/// Phases of one length alongside the ladders: two below the knee, the cache, two sizes of discards
 /// with reads alone before and after each and before and after flushes.
 const SIDE_READS: f64 = 9.0;
 const FILE_KINDS: f64 = 4.0;
-/// Rounds of small reads, large reads and twice of small writes, beside those of large writes.
+/// Rounds of small reads, large reads and twice of small writes, alongside those of large writes.
 const FIGURES_BESIDE: f64 = 4.0;
-/// Alone, and beside reads.
+/// Alone, and alongside reads.
 const FLUSHES: f64 = 2.0;
 
 impl Budget {
-    /// Less than a minute, and at most 64 GiB: figures within some 10 %. Often it does not find out whether
-    /// writes last.
+    /// Less than a minute, and at most 64 GiB: figures within some 10 %. Often it does not find out
+    /// whether writes last.
     pub const QUICK: Self = Self {
         name: "quick",
         written_max: 64 * GIB,
@@ -204,7 +205,7 @@ impl Ledger {
         }
     }
 
-    /// The most that a phase of so many seconds before the figures may write, so that enough is
+    /// The most that a phase of this many seconds before the figures may write, so that enough is
     /// left for later ones.
     pub(crate) fn share(&self, seconds: f64) -> u64 {
         let part = seconds / self.seconds_left.max(seconds).max(1e-9);

@@ -113,7 +113,7 @@ fn consistent(direction: MeasuredDirection, iops: u64, bandwidth: u64) -> Measur
     }
 }
 
-/// In whole parts, so many to one.
+/// In whole parts, this many to one.
 fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
@@ -122,7 +122,7 @@ fn time(us: f64) -> Duration {
     Duration::from_nanos((us.clamp(0.0, TIME_US_MAX) * 1e3).round() as u64)
 }
 
-/// The text of `forebay.yaml`, beside a file of Seastar's called `properties_name`.
+/// The text of `forebay.yaml`, alongside a file of Seastar's called `properties_name`.
 pub fn forebay_yaml(properties: &Properties, properties_name: &str) -> String {
     let keys = properties.to_forebay_yaml(properties_name);
     format!(

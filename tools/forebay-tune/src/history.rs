@@ -19,7 +19,7 @@ pub const RUNS_MIN: usize = 4;
 const LEVEL: f64 = 0.05;
 /// A change below this is of no interest, however sure.
 const CHANGE_MIN: f64 = 0.02;
-/// A value of a run is known within so many of its standard errors.
+/// A value of a run is known within this many of its standard errors.
 const MARGIN_ERRORS: f64 = 2.0;
 
 /// One figure over all runs.

@@ -8,7 +8,7 @@ use forebay_load::Rng;
 use crate::phase::{FileState, Pattern, Phase, Work};
 use crate::samples::PhaseRecorder;
 
-/// A slow disk gets so many times the time that was planned.
+/// A slow disk gets this many times the time that was planned.
 const PATIENCE: f64 = 3.0;
 /// What any cache holds.
 const CACHED_BYTES: u64 = 1 << 20;

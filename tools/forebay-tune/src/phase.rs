@@ -54,13 +54,13 @@ pub enum FileState {
 pub struct Bound {
     /// How long it lasts.
     pub seconds: f64,
-    /// So many requests are worth a longer time.
+    /// This many requests are worth a longer time.
     pub requests_min: u64,
     /// The most bytes that it writes or discards; reads are not bounded.
     pub bytes_max: u64,
 }
 
-/// A load of one kind: so many requests in flight, of one size, all the time.
+/// A load of one kind: this many requests in flight, of one size, all the time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
     /// What is done.
@@ -121,7 +121,7 @@ pub enum Purpose {
     Concurrency,
     /// The same for requests of 128 KiB.
     Large,
-    /// Small reads beside small writes and beside large ones, by requests in flight.
+    /// Small reads alongside small writes and alongside large ones, by requests in flight.
     Mix,
     /// Requests by size, at random places.
     Sizes,
@@ -137,7 +137,7 @@ pub enum Purpose {
     FileStates,
     /// How long a flush takes alone.
     Flush,
-    /// What flushes and discards take from reads: those reads alone, and beside each of them.
+    /// What flushes and discards take from reads: those reads alone, and alongside each of them.
     #[serde(rename = "taken")]
     Interference,
     /// A round of one of the four figures, over and over.

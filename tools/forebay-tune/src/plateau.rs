@@ -6,13 +6,14 @@ use crate::samples::Rate;
 use crate::stalls::Stalls;
 use crate::statistics::{Spread, mean, slope};
 
-/// So many rounds at one level make a rate.
+/// This many rounds at one level make a rate.
 pub(crate) const LEVEL_ROUNDS: usize = 5;
 /// Two levels are further apart than this part of the lower one.
 const STEP_MIN: f64 = 0.05;
-/// And than so many standard errors.
+/// And than this many standard errors.
 const STEP_ERRORS: f64 = 3.0;
-/// A level that rises or falls by more than this part, and by so many standard errors, is none yet.
+/// A level that rises or falls by more than this part, and by this many standard errors, is none
+/// yet.
 const DRIFT_MAX: f64 = 0.025;
 const DRIFT_ERRORS: f64 = 5.0;
 const TWO_DEVIATIONS: f64 = 2.0;
@@ -80,9 +81,9 @@ pub(crate) fn level(run: &Run, work: Work, pattern: Pattern) -> Level {
     Level { rounds: alike.len(), rate, margin, spread, stalled, drifts: drifts(alike) }
 }
 
-/// Half of the 95 % confidence interval of a rate in whose rounds the disk stood still, as a part of it:
-/// by how few stops there were in `all` rounds of its direction, and by how unlike those its own are,
-/// for stops at regular times may all be in the rounds of the other pattern.
+/// Half of the 95 % confidence interval of a rate in whose rounds the disk stood still, as a part
+/// of it: by how few stops there were in `all` rounds of its direction, and by how unlike those its
+/// own are, for stops at regular times may all be in the rounds of the other pattern.
 fn by_stalls(own: &[&MeasuredPhase], all: &[&MeasuredPhase]) -> f64 {
     let [(own, _), (part, count)] = [own, all].map(stopped);
     let by_chance = TWO_DEVIATIONS * part / f64::from(count.max(1)).sqrt();
@@ -98,8 +99,8 @@ fn stopped(rounds: &[&MeasuredPhase]) -> (f64, u32) {
 }
 
 /// Half of the 95 % confidence interval of a figure, in requests per second. Few rounds may have
-/// missed what makes a disk uneven; so how much the other figures differ counts too, as Smyth (2004)
-/// does with what is seen of few.
+/// missed what makes a disk uneven; so how much the other figures differ counts too, as Smyth
+/// (2004) does with what is seen of few.
 pub(crate) fn margin(run: &Run, work: Work, pattern: Pattern) -> f64 {
     let own = level(run, work, pattern);
     if own.rounds < 2 {

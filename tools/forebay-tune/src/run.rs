@@ -46,7 +46,7 @@ pub struct Run {
     /// How files grow there; nothing where that was not tried.
     #[serde(default)]
     pub growth: Vec<Grown>,
-    /// Bytes written in runs that were interrupted, beside the phases.
+    /// Bytes written in runs that were interrupted, alongside the phases.
     #[serde(default)]
     pub written_before: u64,
 }

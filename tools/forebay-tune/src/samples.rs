@@ -13,9 +13,9 @@ use crate::statistics::{confidence, mean};
 const WARMUP: f64 = 0.15;
 /// Fewer intervals than this say nothing about each other.
 const INTERVALS_MIN: usize = 5;
-/// A phase is cut into so many parts to see how uneven it is.
+/// A phase is cut into this many parts to see how uneven it is.
 const TENTHS: usize = 10;
-/// A disk stands still where nothing comes back for so many times the median of its latencies.
+/// A disk stands still where nothing comes back for this many times the median of its latencies.
 const STALL_TIMES: f64 = 10.0;
 
 /// Latencies of the requests of a phase, in microseconds.
@@ -79,8 +79,9 @@ pub struct Samples {
     /// those of intervals.
     #[serde(default)]
     pub warm: Option<Span>,
-    /// Half of the 95 % confidence interval of the rate, as a part of it: by tenths of that span, each from
-    /// one completion to another, since few requests are no whole number in each of its intervals.
+    /// Half of the 95 % confidence interval of the rate, as a part of it: by tenths of that span,
+    /// each from one completion to another, since few requests are no whole number in each of its
+    /// intervals.
     #[serde(default)]
     pub margin: Option<f64>,
     /// When the disk stood still.
@@ -126,8 +127,8 @@ impl Samples {
         self.warm.map_or(self.seconds, |span| span.seconds)
     }
 
-    /// Requests per second, without the warm-up, while the disk did not stand still: what requests of
-    /// a kind cost, beside others.
+    /// Requests per second, without the warm-up, while the disk did not stand still: what requests
+    /// of a kind cost, alongside others.
     pub fn rate(&self) -> Rate {
         self.rate_within(|span| span.seconds - span.stood_still)
     }
@@ -165,7 +166,7 @@ impl Samples {
     }
 }
 
-/// The first of so many intervals that counts.
+/// The first of this many intervals that counts.
 fn warm_from(intervals: usize) -> usize {
     (intervals as f64 * WARMUP).ceil() as usize
 }
@@ -204,7 +205,7 @@ impl PhaseRecorder {
         latencies.record(now.nanos_since(began));
     }
 
-    /// Has at least so many intervals.
+    /// Has at least this many intervals.
     fn reach(&mut self, intervals: usize) {
         if self.counts.len() < intervals {
             self.counts.resize(intervals, 0);
@@ -227,8 +228,8 @@ impl PhaseRecorder {
         stalls
     }
 
-    /// From the last completion of the warm-up to the last one in so many intervals, or to the first
-    /// behind the last stall.
+    /// From the last completion of the warm-up to the last one in this many intervals, or to the
+    /// first behind the last stall.
     fn warm(&self, intervals: usize, stalls: &[Range<usize>]) -> Option<Span> {
         let until = stalls.last().map_or(intervals, |last| intervals.max(last.end + 1));
         let counts = self.counts.get(..until)?;
@@ -244,7 +245,7 @@ impl PhaseRecorder {
         (stood_still < seconds).then_some(Span { requests, seconds, stood_still })
     }
 
-    /// How far the rate of so many intervals may be wrong, as a part of it.
+    /// How far the rate of this many intervals may be wrong, as a part of it.
     fn margin(&self, intervals: usize, stalls: &[Range<usize>]) -> Option<f64> {
         let from = warm_from(intervals);
         let mut before = self.last.get(..from)?.iter().max().copied().unwrap_or(0);

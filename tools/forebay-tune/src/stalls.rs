@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// A stop of so many seconds is told.
+/// A stop of this many seconds is told.
 const TOLD_SECONDS: f64 = 0.2;
 
 /// Times in which a disk had requests and none came back, though they usually take much less.
@@ -19,7 +19,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Of intervals of so many seconds in which nothing came back.
+    /// Of intervals of this many seconds in which nothing came back.
     pub(crate) fn of(stalls: &[Range<usize>], interval: f64) -> Self {
         let lengths = || stalls.iter().map(|stall| stall.len() as f64 * interval);
         Self {

@@ -38,9 +38,9 @@ pub(crate) fn confidence(values: &[f64]) -> f64 {
     T_NINE * deviation(&batches) / (BATCHES as f64).sqrt()
 }
 
-/// Neighbouring rounds are alike too: of many, so many means of some are compared.
+/// Neighbouring rounds are alike too: of many, this many means of some are compared.
 const BATCHES_OF_ROUNDS: usize = 8;
-/// What is seen elsewhere counts as so many more rounds.
+/// What is seen elsewhere counts as this many more rounds.
 const ELSEWHERE: usize = 4;
 
 /// How much rounds differ, each a mean of many values.
@@ -72,7 +72,7 @@ impl Spread {
         Self { degrees: self.degrees + ELSEWHERE, variance }
     }
 
-    /// Half of the 95 % confidence interval of the mean of so many rounds, as a part of it.
+    /// Half of the 95 % confidence interval of the mean of this many rounds, as a part of it.
     pub(crate) fn margin(self, rounds: usize) -> f64 {
         let quantile = self
             .degrees

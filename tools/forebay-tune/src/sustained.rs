@@ -13,7 +13,7 @@ use crate::samples::Rate;
 const BUFFER_GAIN: f64 = 0.1;
 /// Volumes with credits admit as many reads as writes, to such a part and what is not known,
 const CREDITS_ALIKE: f64 = 0.03;
-/// and none on sale more than so many per second.
+/// and none on sale more than this many per second.
 const CREDITS_IOPS_MAX: f64 = 40_000.0;
 /// Credits that are used up take more than this part of the rate.
 const CREDITS_FALL: f64 = 0.2;
@@ -45,7 +45,7 @@ pub struct Lasting {
     pub write_bandwidth: bool,
     /// Whether the disk may be a volume that is faster while it has credits.
     pub may_have_credits: bool,
-    /// Whether writes were streamed for so long, or so many, that no buffer holds the rest.
+    /// Whether writes were streamed for so long, or this many, that no buffer holds the rest.
     pub buffer_passed: bool,
 }
 
@@ -104,16 +104,17 @@ pub(crate) fn buffer(run: &Run) -> Option<Buffer> {
     })
 }
 
-/// Whether no buffer is taken to hold the rest of what is written: so many bytes were, or for so long
-/// and a buffer was seen to be full, or there can be no large one.
+/// Whether no buffer is taken to hold the rest of what is written: this many bytes were, or for so
+/// long and a buffer was seen to be full, or there can be no large one.
 pub(crate) fn buffer_passed(run: &Run) -> bool {
     let Watched { seconds, bytes } = Watched::of(run);
     let sought = || has_head(run) || is_behind_buffer(run);
     bytes >= WATCHED_BYTES || seconds >= budget(run).watch && sought()
 }
 
-/// What a buffer may hold that was not looked for, in bytes, where it is emptied at up to two thirds of
-/// the rate at which it is filled: none where there can be no large one, or one was found.
+/// What a buffer may hold that was not looked for, in bytes, where it is emptied at up to two
+/// thirds of the rate at which it is filled: none where there can be no large one, or one was
+/// found.
 pub(crate) fn buffer_left(run: &Run) -> Option<u64> {
     let sought = has_head(run) || is_behind_buffer(run);
     (!sought).then_some(Watched::of(run).bytes / 3)

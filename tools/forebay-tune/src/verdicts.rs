@@ -13,7 +13,7 @@ use crate::target::TargetInfo;
 
 /// A cache answers in less than this part of the disk's time.
 const CACHED: f64 = 0.6;
-/// No hard disk does so many small reads at random places per second.
+/// No hard disk does this many small reads at random places per second.
 const HARD_DISK_IOPS_MAX: f64 = 1000.0;
 /// Threads busier than this bound the rates, not the disk.
 const PROCESSOR_MAX: f64 = 0.9;

@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand};
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Write the files anew instead
+    /// Write the files again instead
     #[arg(long, global = true)]
     write: bool,
     /// The folder of the repository

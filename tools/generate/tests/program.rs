@@ -77,7 +77,7 @@ fn what_differs_is_named_by_its_first_line() {
     assert_eq!(errors[2..4], ["- .SH OLD", "+ .SH NAME"]);
     assert!(errors[4].starts_with("packaging/man/forebay-top.1: "), "{errors:?}");
     assert!(errors[5].contains("--write"), "{errors:?}");
-    // and writing them anew leaves nothing to say
+    // and writing them again leaves nothing to say
     assert!(generate(&["manual", "--write"], root.path()).status.success());
     assert!(generate(&["manual"], root.path()).status.success());
 }

@@ -1,5 +1,5 @@
 //! The files of fjall: as the standard library has them, or in the class of the thread that opens or
-//! reads them. The patches beside this have fjall use them.
+//! reads them. The patches alongside this have fjall use them.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;

@@ -74,7 +74,7 @@ fn unknown_keys_and_values_name_the_nearest() {
 
 #[test]
 fn a_key_of_another_mapping_is_sent_there() {
-    // from a mapping to one beside it, to the one around it, and to one in it
+    // from a mapping to one alongside it, to the one around it, and to one in it
     complains(
         &["  type: seqread\n", "  info: {parallelism: 4, dsync: true}\n"],
         "jobs.yaml:5:26: [1].info.dsync: unknown key `dsync`; it belongs under `open`",

@@ -23,7 +23,7 @@ pub enum Policy {
     /// Everything goes at once; nothing waits in the queue. For comparisons,
     /// and for disks without figures.
     Unlimited,
-    /// 2016: at most so many requests in the disk, whatever their size.
+    /// 2016: at most this many requests in the disk, whatever their size.
     Concurrency {
         /// Requests in the disk; at least 1.
         requests: u32,

@@ -44,7 +44,7 @@ pub struct ClassGroupId {
 
 impl ClassId {
     /// A small number, below [`CLASSES_MAX`], unique among the group's present
-    /// classes: for tables kept beside the scheduler.
+    /// classes: for tables kept alongside the scheduler.
     pub fn index(self) -> usize {
         usize::from(self.node) - FIRST_CLASS
     }

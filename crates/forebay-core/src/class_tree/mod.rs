@@ -39,7 +39,7 @@ impl ClassTree {
         Self::with_nodes(NODES_MAX, sole)
     }
 
-    /// A tree with room for so many classes only.
+    /// A tree with room for this many classes only.
     #[cfg(all(test, loom))]
     pub(crate) fn small(classes: usize, sole: bool) -> Self {
         Self::with_nodes(FIRST_CLASS + classes, sole)

@@ -98,7 +98,7 @@ impl ClassTree {
         node.tag.update(|tag| tag::later(tag, earliest));
     }
 
-    /// States the tag for the present shares, if it is for others: so many
+    /// States the tag for the present shares, if it is for others: this many
     /// units of disk time ahead of its parent's virtual time as before, or just
     /// there if it was another class's. It is left to the shards because a sole
     /// one changes tags without atomic updates; if it is `shared`, others that

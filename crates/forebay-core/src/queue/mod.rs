@@ -99,7 +99,7 @@ impl IoQueue {
 
     /// What this queue lets go are permits from now on: their holders, and not
     /// the owner of the queue, do the I/O and say when it has ended. A permit
-    /// that is held for long beside no other I/O is no [stop](crate::GroupCounters).
+    /// that is held for long alongside no other I/O is no [stop](crate::GroupCounters).
     pub fn grant_permits(&mut self) {
         self.in_disk.is_of_permits = true;
     }
@@ -290,8 +290,8 @@ impl IoQueue {
         is_idle.then_some(since)
     }
 
-    /// Takes what `demand` needs out of the budget if it is open. Returns whether the disk was nearly
-    /// idle.
+    /// Takes what `demand` needs out of the budget if it is open. Returns whether the disk was
+    /// nearly idle.
     fn reserve_at_once(&mut self, now: Time, class: ClassId, mut demand: Demand) -> Option<bool> {
         if self.fair.limited(class.node(), now).is_some() {
             return None;

@@ -90,7 +90,7 @@ fn a_disk_slower_than_its_model_does_not_make_its_own_goal_run_away() {
         for _ in 0..15 {
             bed.enqueue(5_000);
             bed.run(bed.now + 2 * SECOND * slowness / 10 + SECOND, false);
-            // a quarter of the window that was asked for, so many times slower
+            // a quarter of the window that was asked for, this many times slower
             let most = GOAL.max(bed.latency + GOAL / 2 * slowness);
             assert!(bed.goal() <= most, "{slowness} x slower: {} ns", bed.goal());
         }

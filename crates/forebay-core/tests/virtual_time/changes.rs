@@ -144,7 +144,7 @@ fn a_new_class_owes_nothing_for_the_one_that_had_its_place() {
 }
 
 /// Milliseconds until a class of `first` shares is served, once it has `then`
-/// of them, beside another of 1000 that has a backlog on all shards.
+/// of them, alongside another of 1000 that has a backlog on all shards.
 fn served_after(shards: usize, in_groups: bool, (first, then): (u32, u32)) -> u64 {
     let policy = Policy::pace_window();
     let mut world = World::new(model(5_000, 500_000_000), policy, shards);

@@ -11,7 +11,7 @@ fn merged(world: &World) -> QueueCounters {
 }
 
 /// The part of the time in which the rate was used up and the disk nearly empty,
-/// as its queues saw it, with a backlog on a disk of so many percent of its model's
+/// as its queues saw it, with a backlog on a disk of this many percent of its model's
 /// service times.
 fn nearly_empty(world: &mut World, slowness: u64, latency: u64, len: u64) -> f64 {
     let class = world.group.add_class(None, 100).unwrap();

@@ -1,7 +1,8 @@
-//! Shards that turn rarely or irregularly beside one that always has work and always polls.
+//! Shards that turn rarely or irregularly alongside one that always has work and always polls.
 //!
-//! Of the disk time that the disk really did, a late shard gets its share, as far as it asked for it
-//! and one goal per turn goes. The disk does not wait for it, and requests do not wait in the disk.
+//! Of the disk time that the disk really did, a late shard gets its share, as far as it asked for
+//! it and one goal per turn goes. The disk does not wait for it, and requests do not wait in the
+//! disk.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -28,9 +29,9 @@ const BUSY_PERCENT: u64 = 98;
 enum Turns {
     /// On every event and alarm, with a backlog that never ends.
     Prompt,
-    /// After so many nanoseconds, from one number to the other, whatever happens meanwhile.
+    /// After this many nanoseconds, from one number to the other, whatever happens meanwhile.
     Late(u64, u64),
-    /// As prompt as the first, but for one turn in so many, after which it is away for so many
+    /// As prompt as the first, but for one turn in this many, after which it is away for this many
     /// nanoseconds.
     Flaky(u64, u64),
 }
@@ -52,7 +53,8 @@ struct Shard {
 /// What a run is made of.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// The shares of the class of each shard, the prompt one first; one class for all if equal to 0.
+    /// The shares of the class of each shard, the prompt one first; one class for all if equal to
+    /// 0.
     shares: &'static [u32],
     turns: Turns,
     asks: u32,

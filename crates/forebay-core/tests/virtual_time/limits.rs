@@ -1,4 +1,4 @@
-//! Upper limits of classes and of groups of classes, beside their shares.
+//! Upper limits of classes and of groups of classes, alongside their shares.
 
 use forebay_core::{Blocked, IoGroup, Limits, Op, Outcome, Policy, Time};
 

@@ -13,7 +13,7 @@ fn millis(at: u64) -> Time {
     Time::from_nanos(at * MILLI)
 }
 
-/// A backlog, and a request every now and then, on a disk so many times slower
+/// A backlog, and a request every now and then, on a disk this many times slower
 /// than its model; the world after 20 s.
 fn overloaded((iops, bandwidth): (u64, u64), slowness: u64) -> World {
     let base_latency = Some(Duration::from_micros(100));

@@ -1,9 +1,9 @@
-//! Event loops whose turns take a while, or now and then a long time, beside loops that turn whenever
-//! something happens.
+//! Event loops whose turns take a while, or now and then a long time, alongside loops that turn
+//! whenever something happens.
 //!
-//! A late shard is due the least of four things: its share of what the disk did; three goals in each
-//! turn, or two if most of its turns are short; three goals beside each window, which others fill while
-//! it is away; and what it asked for.
+//! A late shard is due the least of four things: its share of what the disk did; three goals in
+//! each turn, or two if most of its turns are short; three goals alongside each window, which
+//! others fill while it is away; and what it asked for.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -167,7 +167,8 @@ impl Loops {
     }
 }
 
-/// What a loop has beside a prompt one, what it is due, and what both use, in thousandths of the disk.
+/// What a loop has alongside a prompt one, what it is due, and what both use, in thousandths of the
+/// disk.
 fn beside_prompt(shares: [u32; 2], disk_takes: u64, latency: u64, turn: Turn) -> [u64; 3] {
     const SPAN: u64 = 2 * SECOND;
     let shards = [(shares[0], turn), (shares[1], Turn::Always(0))];
@@ -185,7 +186,8 @@ fn beside_prompt(shares: [u32; 2], disk_takes: u64, latency: u64, turn: Turn) ->
     [had[0], due, used].map(|nanos| nanos * 1000 / SPAN)
 }
 
-/// Whether a loop is served this many percent of its due, and the disk used to this many thousandths.
+/// Whether a loop is served this many percent of its due, and the disk used to this many
+/// thousandths.
 fn is_served(
     shares: [u32; 2],
     (disk_takes, latency): (u64, u64),
@@ -240,7 +242,7 @@ proptest! {
     }
 }
 
-/// Of four, how many queries of 1000 shares go in each turn beside a backlog of 100 shares, in
+/// Of four, how many queries of 1000 shares go in each turn alongside a backlog of 100 shares, in
 /// hundredths.
 #[test]
 fn queries_on_a_loop_with_slow_turns_go_beside_a_backlog() {

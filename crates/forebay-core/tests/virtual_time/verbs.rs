@@ -46,7 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// For so long shards wait for others at the most, beside an idle disk.
+/// For so long shards wait for others at the most, alongside an idle disk.
 const TICK_NANOS: u64 = 500_000;
 
 /// What a request's ticket may be used for.

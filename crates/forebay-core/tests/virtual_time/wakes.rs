@@ -134,8 +134,8 @@ fn a_window_that_empties_wakes_few_for_each_request() {
     }
 }
 
-/// A backlog of requests on each shard, so many each, on a disk that takes so many percent of the
-/// time that its model states, with timers and wake-ups so many nanoseconds late.
+/// A backlog of requests on each shard, this many each, on a disk that takes this many percent of
+/// the time that its model states, with timers and wake-ups this many nanoseconds late.
 #[derive(Clone, Copy, Debug)]
 struct Herd {
     shards: usize,

@@ -1,4 +1,4 @@
-//! SQLite through the VFS, beside SQLite without it.
+//! SQLite through the VFS, alongside SQLite without it.
 #![cfg(not(feature = "extension"))]
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 

@@ -16,9 +16,9 @@ use crate::table::{Merge, ROW_LEN, Table};
 pub(crate) const KEYS: u64 = 65_536;
 /// Rows of a memtable.
 const MEMTABLE_ROWS: usize = 8_192;
-/// So many flushed tables are compacted; writes wait where there are twice as many.
+/// This many flushed tables are compacted; writes wait where there are twice as many.
 const FLUSHED_MAX: usize = 4;
-/// The log is synced after so many bytes, and goes round after so many.
+/// The log is synced after this many bytes, and goes round after this many.
 const SYNC_EVERY: u64 = 256 << 10;
 const LOG_LEN: u64 = 32 << 20;
 

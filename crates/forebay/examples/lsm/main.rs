@@ -1,5 +1,5 @@
 //! An LSM engine whose files go through the page cache, and what scheduling does for it: point reads
-//! beside loaders, flushes and compaction, on one disk.
+//! alongside loaders, flushes and compaction, on one disk.
 //!
 //! What changes in such an engine, in the calls that are in `io.rs`:
 //!
@@ -17,10 +17,10 @@
 //! cargo run --release -p forebay --example lsm -- DIR IO-PROPERTIES [ROUNDS] [SECONDS] [COLUMN...]
 //! ```
 //!
-//! in turns, so many rounds of each column (5 rounds of 8 s, all columns):
+//! in turns, this many rounds of each column (5 rounds of 8 s, all columns):
 //! `plain`, without the library; `permits`, around the same calls, with `Policy::Unlimited`, which
-//! orders nothing; `control`, with the changes and `Policy::Unlimited`; `scheduled`, with the changes.
-//! `docs/measure/lsm-served` does so on a simulated disk with ext4.
+//! orders nothing; `control`, with the changes and `Policy::Unlimited`; `scheduled`, with the
+//! changes. `docs/measure/lsm-served` does so on a simulated disk with ext4.
 
 mod engine;
 mod io;

@@ -1,5 +1,5 @@
 //! What an endpoint costs its host program while good and bad clients have at
-//! it: 1,000 scrapes per second, beside clients that send nothing, half a
+//! it: 1,000 scrapes per second, alongside clients that send nothing, half a
 //! request or garbage, or do not read their answer.
 //!
 //! `cargo run --release -p forebay --features endpoint --example scrape_storm`,
@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! 1000 scrapes/s, 0 failed, longest 23.8ms
-//! beside 6791 connections of bad clients
+//! alongside 6791 connections of bad clients
 //! resident: 3948 KiB before, 4572 KiB after
 //! admissions: 1427560/s before, 2222874/s during
 //! ```

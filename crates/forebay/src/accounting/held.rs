@@ -19,7 +19,7 @@ pub(super) struct HeldTable(HashMap<(usize, usize), Since>);
 #[derive(Clone, Copy, Debug)]
 struct Since {
     at: Time,
-    /// So many had been given up by then: some of them have not come back.
+    /// This many had been given up by then: some of them have not come back.
     given_up: u64,
     told: Option<Time>,
 }
@@ -70,7 +70,8 @@ pub(super) fn cost_of_one(held: &Held) -> String {
 }
 
 impl Since {
-    /// All that had been given up may have come back since then; then it is known of later ones only.
+    /// All that had been given up may have come back since then; then it is known of later ones
+    /// only.
     fn after(before: Option<Self>, now: Time, held: &Held) -> Self {
         let told = before.and_then(|since| since.told);
         let still = before.filter(|since| since.given_up > held.returned);

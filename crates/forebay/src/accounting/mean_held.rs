@@ -12,7 +12,7 @@ use super::warning::{ADVICE, SECTION, SILENCE_NANOS};
 use crate::metrics::Held;
 use crate::registry::{ClassRecord, DiskRecord};
 
-/// Longer than so many windows is far longer. The window's own patience follows what it sees, and
+/// Longer than this many windows is far longer. The window's own patience follows what it sees, and
 /// so is none for what is always late.
 const WINDOWS: u64 = 8;
 /// And longer than this.

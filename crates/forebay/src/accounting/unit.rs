@@ -65,7 +65,7 @@ impl Unit {
         self.disks.iter().any(same_disk) || self.devices.iter().any(same_device)
     }
 
-    /// Takes over what `other` has beside this one.
+    /// Takes over what `other` has alongside this one.
     pub(super) fn absorb(&mut self, other: Self) {
         self.ledgers.iter_mut().zip(&other.ledgers).for_each(|(to, from)| to.absorb(from));
         for disk in other.disks {

@@ -97,7 +97,7 @@ pub unsafe trait IoBufMut: IoBuf {
     ///
     /// # Safety
     ///
-    /// They are, and there are so many.
+    /// They are, and there are this many.
     unsafe fn set_init(&mut self, len: usize);
 }
 
@@ -126,7 +126,7 @@ unsafe impl IoBufMut for Vec<u8> {
 
     unsafe fn set_init(&mut self, len: usize) {
         if len > self.len() {
-            // SAFETY: the caller says that so many are initialised, and there.
+            // SAFETY: the caller says that this many are initialised, and there.
             unsafe { self.set_len(len) };
         }
     }

@@ -12,7 +12,7 @@ use super::free_lists::FreeLists;
 use super::place::Place;
 use crate::messages;
 
-/// A thread keeps so many owners for the next buffers that it lends.
+/// A thread keeps this many owners for the next buffers that it lends.
 const KEPT_MAX: usize = 256;
 
 thread_local! {
@@ -174,7 +174,7 @@ impl Region {
     ///
     /// # Safety
     ///
-    /// The first `len` are initialised, and there are so many.
+    /// The first `len` are initialised, and there are this many.
     pub(crate) const unsafe fn bytes(&self, len: usize) -> &[u8] {
         // SAFETY: they are within memory that the owner keeps as long as `self`
         // does, and no other region's. The kernel has them only while its engine
@@ -186,7 +186,7 @@ impl Region {
     ///
     /// # Safety
     ///
-    /// The first `len` are initialised, there are so many, and whose they are
+    /// The first `len` are initialised, there are this many, and whose they are
     /// allows it.
     pub(crate) const unsafe fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
         // SAFETY: as in `bytes`, and `&mut self` makes the access exclusive.

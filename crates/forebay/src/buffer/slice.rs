@@ -99,7 +99,7 @@ impl<B: IoBuf> Deref for Slice<B> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes are initialised there, and nobody writes to them
+        // SAFETY: this many bytes are initialised there, and nobody writes to them
         // while `self` is borrowed.
         unsafe { slice::from_raw_parts(self.stable_ptr(), self.bytes_init()) }
     }

@@ -13,7 +13,7 @@ use crate::messages;
 /// A buffer of any kind to read into, while an operation has it.
 pub struct ReadBuf {
     region: Region,
-    /// So many bytes, from the beginning on, are initialised.
+    /// This many bytes, from the beginning on, are initialised.
     init: usize,
 }
 
@@ -49,7 +49,7 @@ impl ReadBuf {
     /// The buffer that was handed over, with what was read; `None`, and it is
     /// dropped, if it is not a `B`.
     pub fn into_inner<B: IoBuf>(self) -> Option<B> {
-        // SAFETY: so many bytes are initialised.
+        // SAFETY: this many bytes are initialised.
         unsafe { into_inner(self.region, self.init) }
     }
 
@@ -65,7 +65,7 @@ impl ReadBuf {
 
     /// What is initialised of it.
     pub const fn filled(&self) -> &[u8] {
-        // SAFETY: so many bytes are initialised, and there.
+        // SAFETY: this many bytes are initialised, and there.
         unsafe { self.region.bytes(self.init) }
     }
 

@@ -9,7 +9,7 @@ pub(super) trait AskedPart: Send + Sync {
     /// It asks no more, and ends. Nothing if it has the permit.
     fn cancel(&self);
 
-    /// It asks anew, in the class that the file has now. Nothing if it has the permit.
+    /// It asks again, in the class that the file has now. Nothing if it has the permit.
     fn ask_again(self: Arc<Self>);
 }
 

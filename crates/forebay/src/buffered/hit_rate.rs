@@ -16,11 +16,12 @@ const ALL: u32 = 1 << 16;
 const MOSTLY: u32 = ALL / 10 * 9;
 /// The weight of a read is one in two to this power.
 const WEIGHT: u32 = 4;
-/// After so many reads far from those before them, a thread looks where reads ended only once in
+/// After this many reads far from those before them, a thread looks where reads ended only once in
 /// [`LOOKS`].
 const CALM: u32 = 64;
 const LOOKS: u32 = 8;
-/// What comes within so many times its own length is near: several threads may read a file in turns.
+/// What comes within this many times its own length is near: several threads may read a file in
+/// turns.
 const NEAR: u64 = 64;
 
 static RECENT: [CachePadded<HitRate>; PLACES] =

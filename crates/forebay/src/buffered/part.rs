@@ -75,7 +75,7 @@ impl Part {
         }
     }
 
-    /// In the middle of a [`wake_after`]: a task that is granted a permit beside it may wait for
+    /// In the middle of a [`wake_after`]: a task that is granted a permit alongside it may wait for
     /// this part.
     fn poll(self: &Arc<Self>) -> Poll<Result<Permit, AdmitError>> {
         let waker = Waker::from(Arc::clone(self));
@@ -99,7 +99,8 @@ impl Part {
                     ask_next(file);
                 });
             }
-            // The kernel or a flush writes it. It is counted no longer, or writes would wait for ever.
+            // The kernel or a flush writes it. It is counted no longer, or writes would wait for
+            // ever.
             Err(error) => wake_after(|| {
                 file.count_left(self.part.dirty);
                 file.dirt.end_part(&self.part, Some(Failure::of_admission(error)));

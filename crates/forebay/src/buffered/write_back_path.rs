@@ -9,7 +9,8 @@ use rustix::fs::OFlags;
 
 use crate::page_cache::{residency, write_back};
 
-/// After so many writes in a row that left clean pages behind, writes are taken for written through.
+/// After this many writes in a row that left clean pages behind, writes are taken for written
+/// through.
 const CLEAN_WRITES_MIN: u8 = 8;
 
 /// File systems whose pages are their own, by their numbers: believed where nothing can be seen.

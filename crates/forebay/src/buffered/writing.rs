@@ -17,8 +17,8 @@ use crate::admit::AdmitFuture;
 use crate::page_cache::{file_len, page_size, whole_pages, write_back};
 use crate::permit::holds_permit_now;
 
-/// A write that is refused as invalid is tried with half of that if it has so many bytes at least:
-/// FUSE sends so much at a time.
+/// A write that is refused as invalid is tried with half of that if it has this many bytes at
+/// least: FUSE sends so much at a time.
 const REFUSED_LEN_MIN: usize = 1 << 20;
 
 impl<F: AsFd> BufferedWriter<F> {
@@ -134,7 +134,8 @@ impl<F: AsFd> BufferedWriter<F> {
     /// The write itself; where it went.
     ///
     /// FUSE cuts a long write to a file without a page cache where the pages of `buffer` end. Where
-    /// that is within a sector of what is behind it, the write is refused, and a shorter one is not.
+    /// that is within a sector of what is behind it, the write is refused, and a shorter one is
+    /// not.
     fn put(&self, mut buffer: &[u8], offset: Option<u64>) -> io::Result<Range<u64>> {
         loop {
             let written = match offset {

@@ -118,7 +118,7 @@ impl DirectFile {
         self.shared.direct.map_or(1, |alignment| alignment.offset.max(sector))
     }
 
-    /// The file is on a disk whose sectors have so many bytes, a power of two.
+    /// The file is on a disk whose sectors have this many bytes, a power of two.
     pub(crate) fn set_sector(&self, bytes: usize) {
         self.shared.sector.store(bytes, Ordering::Relaxed);
     }

@@ -116,7 +116,7 @@ impl FileOptions {
 
     /// Makes a file that grows longer ahead of its writes, so that few of them
     /// have to do that, each of which the file system would do alone and not
-    /// beside others: to `hint` bytes at first, if that is more than the write
+    /// alongside others: to `hint` bytes at first, if that is more than the write
     /// needs, and to twice its length each time after. It is then longer than
     /// what was written, with zeros, and stays so when it is dropped:
     /// [`File::trim`](crate::File::trim) ends that.

@@ -13,7 +13,7 @@ use crate::Class;
 /// Directories that are kept open at a time.
 const OPEN_MAX: usize = 64;
 
-/// The trash beside files of one directory, or of all.
+/// The trash alongside files of one directory, or of all.
 struct Known {
     path: PathBuf,
     directory: Arc<Directory>,

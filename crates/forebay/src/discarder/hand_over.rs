@@ -24,7 +24,7 @@ use crate::direct_file::file_number_of;
 pub(super) const JOBS_MAX: usize = 1024;
 /// Files that are unlinked and kept open at a time.
 const HELD_MAX: usize = 64;
-/// A trash that is removed by another just when it is used is made anew, so often.
+/// A trash that is removed by another just when it is used is made again, so often.
 const TRASH_TRIES: u32 = 8;
 /// A directory that was moved to the trash by mistake is moved back, with this many tries while
 /// others take its name.
@@ -108,7 +108,7 @@ impl Worker {
         }
         let known = self.directories.get(&path, &self.shared.class)?;
         let directory = known.ok_or(NotDone::PutOff)?;
-        // The trash's has a place beside it until the file is moved, or will say what it lacks.
+        // The trash's has a place alongside it until the file is moved, or will say what it lacks.
         let trash_in = self.shared.options.trash_in.as_ref();
         let home = trash_in.map(|path| self.directories.get(path, &self.shared.class));
         if matches!(home, Some(Ok(None))) {
@@ -234,8 +234,8 @@ impl Worker {
         }
     }
 
-    /// Deletes what other discarders left in the trash of a directory, and waits for what those that
-    /// are still there have in it.
+    /// Deletes what other discarders left in the trash of a directory, and waits for what those
+    /// that are still there have in it.
     fn finish(&mut self, target: &Arc<Target>) -> Result<(), NotDone> {
         let known = self.directories.get(&target.path, &self.shared.class)?;
         let directory = known.ok_or(NotDone::PutOff)?;

@@ -47,12 +47,13 @@ use crate::sys::sync::Clock;
 /// its end in steps that each have a permit of the class, and flushes after each, so that the disk
 /// gets the discards of that step alone.
 ///
-/// - The file is moved into a *trash directory* on the same file system: `.forebay-trash` beside
+/// - The file is moved into a *trash directory* on the same file system: `.forebay-trash` alongside
 ///   it, unless [options](DiscarderOptions) say otherwise. When [`Deletion::wait_handed_over`]
 ///   returns that is durable. What is in the trash when the process ends, in whatever way, is
 ///   deleted by another discarder: by one that deletes in the same directory, within a second, or
 ///   by [`Discarder::finish`].
-/// - Each file in a trash has one discarder at a time, of whichever process. Its claim ends with its
+/// - Each file in a trash has one discarder at a time, of whichever process. Its claim ends with
+///   its
 ///   process. So several may use one trash: each keeps its rate, and no file is freed or counted
 ///   twice.
 /// - A step frees at most what the disk does within its [effective
@@ -65,12 +66,12 @@ use crate::sys::sync::Clock;
 ///   are changed for that: give it a class of its own.
 ///
 /// Whether a file has other names or is open is looked at after it was moved and before anything is
-/// freed, and each step stops if somebody wants to open it. The program keeps its `fcntl` record locks
-/// on a file that it has open: the discarder looks in a descriptor table of its own. Only where the
-/// system refuses that (Linux before 5.9, some containers) they are lost. One race remains: who found the file
-/// before it was moved, and opens it only after the first step, waits until it is deleted or for
-/// `/proc/sys/fs/lease-break-time`, and then sees zeros. And who links the file from
-/// `/proc/self/fd` in that time keeps a name of an empty file.
+/// freed, and each step stops if somebody wants to open it. The program keeps its `fcntl` record
+/// locks on a file that it has open: the discarder looks in a descriptor table of its own. Only
+/// where the system refuses that (Linux before 5.9, some containers) they are lost. One race
+/// remains: who found the file before it was moved, and opens it only after the first step, waits
+/// until it is deleted or for `/proc/sys/fs/lease-break-time`, and then sees zeros. And who links
+/// the file from `/proc/self/fd` in that time keeps a name of an empty file.
 ///
 /// A path is resolved as `unlink(2)` does: links on the way are followed, at its end never.
 /// Directories are refused.

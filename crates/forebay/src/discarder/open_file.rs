@@ -22,7 +22,7 @@ const ROUNDS_MAX: u32 = 4;
 /// Behind all that a file can have.
 const END: u64 = i64::MAX as u64;
 
-/// Files that share a step have at most so many bytes each.
+/// Files that share a step have at most this many bytes each.
 pub(super) const SMALL_MAX: u64 = 1 << 20;
 
 /// How parts are freed.
@@ -94,9 +94,9 @@ impl OpenFile {
         freeable.collect()
     }
 
-    /// Looks at an item before it is opened. Where the library has no descriptor table of its own, to
-    /// open and close a file drops the record locks that this process has on it. So a file that stays
-    /// under another name is not opened.
+    /// Looks at an item before it is opened. Where the library has no descriptor table of its own,
+    /// to open and close a file drops the record locks that this process has on it. So a file that
+    /// stays under another name is not opened.
     fn look_up(item: &Item) -> Result<(), Result<UnlinkReason, DeleteErrorCause>> {
         let Place::Trash(entry) = &item.place else { return Ok(()) };
         match entry.trash.stat_entry(entry.name) {

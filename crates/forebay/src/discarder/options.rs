@@ -83,12 +83,12 @@ impl Default for DiscarderOptions {
 }
 
 impl DiscarderOptions {
-    /// No rate but that of the class, a trash beside each file, ceilings as they are by default.
+    /// No rate but that of the class, a trash alongside each file, ceilings as they are by default.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Frees at most so many bytes per second, within a step, until a
+    /// Frees at most this many bytes per second, within a step, until a
     /// [ceiling](Self::backlog_bytes_max) nears. Without a rate it frees what the class lets
     /// through.
     pub fn rate(mut self, bytes_per_second: u64) -> Self {
@@ -96,7 +96,7 @@ impl DiscarderOptions {
         self
     }
 
-    /// Discards at most so many extents per second; beside [`rate`](Self::rate), whichever is
+    /// Discards at most this many extents per second; alongside [`rate`](Self::rate), whichever is
     /// slower. Without, as many as the class lets through.
     pub fn commands_per_second(mut self, commands: u64) -> Self {
         self.commands = Some(commands);
@@ -117,7 +117,7 @@ impl DiscarderOptions {
         self
     }
 
-    /// One trash directory for all, in this directory, instead of one beside each file. Files on
+    /// One trash directory for all, in this directory, instead of one alongside each file. Files on
     /// another file system are refused (`EXDEV`).
     pub fn trash_in(mut self, dir: impl AsRef<Path>) -> Self {
         self.trash_in = Some(dir.as_ref().to_owned());
@@ -132,8 +132,8 @@ impl DiscarderOptions {
         self
     }
 
-    /// Frees in steps also where nothing is discarded, for file systems that take long to free large
-    /// files. Otherwise a file is simply unlinked there.
+    /// Frees in steps also where nothing is discarded, for file systems that take long to free
+    /// large files. Otherwise a file is simply unlinked there.
     pub fn always_in_steps(mut self, always: bool) -> Self {
         self.always = always;
         self

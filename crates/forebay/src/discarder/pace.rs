@@ -28,7 +28,7 @@ impl Pace {
         self.next.is_none_or(|next| next <= now)
     }
 
-    /// A step of so many bytes and commands ends at `now`, at these rates per second.
+    /// A step of this many bytes and commands ends at `now`, at these rates per second.
     pub(super) fn pay(
         &mut self,
         now: Time,
@@ -56,7 +56,7 @@ impl Pace {
     }
 }
 
-/// How long so many take at a rate.
+/// How long this many take at a rate.
 fn nanos(count: u64, rate: Option<u64>) -> u64 {
     let Some(rate) = rate else { return 0 };
     let nanos = u128::from(count) * u128::from(SECOND) / u128::from(rate.max(1));
@@ -71,7 +71,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Bytes in ten seconds of steps that each take up to so many nanoseconds.
+    /// Bytes in ten seconds of steps that each take up to this many nanoseconds.
     fn freed(rate: (u64, u64), step: (u64, u64), takes: u64) -> (u64, u64) {
         let (mut rng, mut pace) = (Rng::new(1, &[]), Pace::default());
         let (mut now, mut bytes, mut commands) = (Time::from_nanos(SECOND), 0, 0);

@@ -5,7 +5,7 @@ use crate::backlog::BacklogController;
 
 /// With this part of its most or less a backlog is not urgent.
 const CALM: f64 = 0.5;
-/// Shares rise to so many times what they were.
+/// Shares rise to this many times what they were.
 const SHARES_FACTOR: u32 = 10;
 /// What is free by default at least: this part of a file system,
 const FREE_PART: u64 = 20;

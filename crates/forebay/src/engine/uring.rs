@@ -36,7 +36,7 @@ const WAIT_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// so long.
 const OFFER_AGAIN_AFTER: Duration = Duration::from_millis(1);
 
-/// Entries that are handed over at once when so many are queued. Waiting for
+/// Entries that are handed over at once when this many are queued. Waiting for
 /// the whole of a long round leaves the disk idle at its start (17 % fewer
 /// 4 KiB reads at depth 32); one system call per entry costs more processor.
 const SUBMIT_BATCH: usize = 4;

@@ -1,4 +1,4 @@
-//! The state of a disk's I/O group: what the queues in it share beside its budget.
+//! The state of a disk's I/O group: what the queues in it share alongside its budget.
 
 mod class_names;
 mod wakers;

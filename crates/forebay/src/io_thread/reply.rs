@@ -16,7 +16,7 @@ use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::panics::contain;
 use crate::sys::waker::KeptWaker;
 
-/// A thread keeps so many replies for its next requests.
+/// A thread keeps this many replies for its next requests.
 const SPARE_MAX: usize = 256;
 
 thread_local! {
@@ -91,8 +91,8 @@ struct WorkerPanicked;
 
 forebay_core::debug_as_display!(WorkerPanicked);
 
-/// A reply whose I/O thread owes an answer. Dropped without one, as when the thread panics, it answers
-/// with an error.
+/// A reply whose I/O thread owes an answer. Dropped without one, as when the thread panics, it
+/// answers with an error.
 #[derive(Debug)]
 pub(crate) struct Promise {
     /// Taken when it is fulfilled.
@@ -196,8 +196,8 @@ impl Reply {
         !is_done
     }
 
-    /// Nobody waits any more, and the request goes on to its end. Until then it keeps `disk`, and with
-    /// it the I/O threads. Returns the answer if it is there already.
+    /// Nobody waits any more, and the request goes on to its end. Until then it keeps `disk`, and
+    /// with it the I/O threads. Returns the answer if it is there already.
     pub(crate) fn detach(&self, disk: Arc<dyn Any + Send + Sync>) -> Option<Completion> {
         let mut state = self.lock();
         let answer = state.answer.take();

@@ -15,7 +15,7 @@ use crate::sys::lock::{Lock, LockGuard};
 
 /// Counters are published so often while there is work, in nanoseconds.
 const PUBLISH_NANOS: u64 = 1_000_000;
-/// Counters of at most so many classes are published before every pause: copying
+/// Counters of at most this many classes are published before every pause: copying
 /// them takes no time to speak of.
 const CLASSES_AT_EVERY_PAUSE_MAX: usize = 64;
 

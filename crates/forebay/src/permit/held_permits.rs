@@ -19,7 +19,7 @@ use crate::group::GroupState;
 use crate::sys::sync::Clock;
 use crate::sys::waker::is_waking;
 
-/// Permits that begin while so many others of the thread have not lapsed
+/// Permits that begin while this many others of the thread have not lapsed
 /// share one with others.
 const ENTRIES: usize = 8;
 /// A request is overdue after this many windows, but not earlier than this
@@ -173,7 +173,7 @@ mod tests {
                 let lapsed = (count - 1) * apart + 100;
                 assert!(held.any(at(lapsed - 1)));
                 assert!(!held.any(at(lapsed)), "{count}, every {apart} ms");
-                // nor do they later, beside permits that are dropped
+                // nor do they later, alongside permits that are dropped
                 for n in 0..1_000 {
                     let now = lapsed + n;
                     let held_permit = add(&held, now);

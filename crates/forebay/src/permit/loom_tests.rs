@@ -16,7 +16,7 @@ use super::{DiskGroup, NoGrant, PermitQueue, PermitRequest, Started};
 use crate::sys::sync::{AtomicBool, Clock, Mutex, Ordering, Thread, current, park};
 use crate::sys::waker::KeptWaker;
 
-/// A request of so many bytes takes 6 ms of disk time, far more than a burst.
+/// A request of this many bytes takes 6 ms of disk time, far more than a burst.
 const LEN: u64 = 6_000_000;
 const RATES: DiskRates = DiskRates {
     read_iops: 1_000_000,
@@ -118,7 +118,7 @@ impl Bed {
         })
     }
 
-    /// Nothing waits and nothing is in the disk after so many permits.
+    /// Nothing waits and nothing is in the disk after this many permits.
     fn assert_ended(self, permits: u64) {
         self.permits().with_queue(|queue| {
             let counters = queue.counters();
@@ -165,7 +165,7 @@ impl Wake for FullChannel {
     }
 }
 
-/// Works for so many nanoseconds on the thread that wakes it.
+/// Works for this many nanoseconds on the thread that wakes it.
 struct Slow(u64);
 
 impl Wake for Slow {

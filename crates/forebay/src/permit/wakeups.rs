@@ -27,7 +27,7 @@ impl Wakeups {
         Self(ArrayVec::new_const())
     }
 
-    /// Whether there is room for more, beside the one for the timekeeper.
+    /// Whether there is room for more, alongside the one for the timekeeper.
     pub(super) fn has_room(&self) -> bool {
         self.0.remaining_capacity() > 1
     }
@@ -41,8 +41,8 @@ impl Wakeups {
         self.0.push(wakeup);
     }
 
-    /// One that is not dropped: its drop would cost the paths of single permits 30 instructions. It is
-    /// empty at the end of each path.
+    /// One that is not dropped: its drop would cost the paths of single permits 30 instructions. It
+    /// is empty at the end of each path.
     pub(super) const fn of_single() -> ManuallyDrop<Self> {
         ManuallyDrop::new(Self::new())
     }

@@ -103,7 +103,7 @@ pub(super) struct Parsed {
     pub(super) properties: Properties,
     /// Where each disk begins.
     pub(super) places: Vec<Position>,
-    /// The file beside this one that it names.
+    /// The file alongside this one that it names.
     pub(super) io_properties: Option<Located<PathBuf>>,
 }
 

@@ -1,4 +1,5 @@
-//! What only a careful measurement knows of a disk: the keys of a `forebay.yaml` beside Seastar's.
+//! What only a careful measurement knows of a disk: the keys of a `forebay.yaml` alongside
+//! Seastar's.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use forebay_core::{
 
 use super::region::{MixRegion, RegionGoal};
 
-/// What a measurement knows of a disk beside its rates; all of it optional.
+/// What a measurement knows of a disk alongside its rates; all of it optional.
 ///
 /// From a file, each time is at most 100 seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,8 +36,8 @@ pub struct Measured {
     pub regions: Vec<MixRegion>,
     /// Which of them prices mixes; see [`DiskProperties::region`](super::DiskProperties::region).
     pub region_goal: Option<RegionGoal>,
-    /// Keys of the file that have a new name, as pairs of old and new name. The old names are accepted
-    /// for one release.
+    /// Keys of the file that have a new name, as pairs of old and new name. The old names are
+    /// accepted for one release.
     pub renamed_keys: Vec<(&'static str, &'static str)>,
 }
 
@@ -46,10 +47,10 @@ pub struct MeasuredDirection {
     /// Disk time of requests by size, sizes rising, at most
     /// [`LADDER_POINTS_MAX`](forebay_core::LADDER_POINTS_MAX); empty where it is not known.
     pub cost: Vec<CostAt>,
-    /// So many requests in flight keep the disk busy.
+    /// This many requests in flight keep the disk busy.
     pub knee: Option<f64>,
-    /// Small requests per second in sequence. The scheduler has no use for it; `io.cost` of the kernel
-    /// does.
+    /// Small requests per second in sequence. The scheduler has no use for it; `io.cost` of the
+    /// kernel does.
     pub sequential_iops: Option<u64>,
     /// Whether the rates last.
     pub steadiness: Option<Steadiness>,
@@ -104,7 +105,7 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 impl Measured {
     /// `model` with flushes and discards as measured, on one of `parts` equal parts of the disk:
-    /// each takes so many times as much of that part's time.
+    /// each takes this many times as much of that part's time.
     ///
     /// They count with what they take from reads that keep the disk busy.
     pub(super) fn refine(&self, mut model: DiskModel, parts: u64) -> Result<DiskModel, CostError> {

@@ -39,7 +39,7 @@ impl MixRegion {
             let part = step as f64 / (MIX_PRICES - 1) as f64;
             let (writes, reads) = (part / write, (1.0 - part) / read);
             let price = (writes + reads) / self.radius(writes / (writes + reads));
-            // neither direction does more beside the other than alone
+            // neither direction does more alongside the other than alone
             (price.max(part).max(1.0 - part) * f64::from(PRICE_ONE)).round() as u32
         };
         MixPrices::new(core::array::from_fn(price))

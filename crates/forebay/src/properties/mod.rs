@@ -19,8 +19,8 @@
 //! Numbers are [`Quantity`]s: `100k` is 102,400, for operations too. Rates that look like those of
 //! something else are accepted with a warning: [`DiskProperties::figure_warnings`].
 //!
-//! A `forebay.yaml`, which `forebay tune` writes beside such a file, has these keys too, and more
-//! that only forebay knows, see [`Measured`]. Each is optional:
+//! A `forebay.yaml`, which `forebay tune` writes alongside such a file, has these keys too, and
+//! more that only forebay knows, see [`Measured`]. Each is optional:
 //!
 //! | key | meaning |
 //! |---|---|
@@ -31,7 +31,7 @@
 //! | `base_latency_us` | of one small read at a time |
 //! | `seeks` | whether a request that goes on where one of its file ended takes its bytes alone |
 //! | `ceiling` | whether the rates are a ceiling, and not prices alone; true with a `rate_factor` below 1 |
-//! | `burst` | whether the rates are what lasts beside a burst: they are a ceiling once it is over |
+//! | `burst` | whether the rates are what lasts alongside a burst: they are a ceiling once it is over |
 //! | `read_cost_ns`, `write_cost_ns` | lists of `[bytes, nanoseconds of disk time]`, sizes rising |
 //! | `read_knee`, `write_knee` | requests in flight that keep the disk busy |
 //! | `read_sequential_iops`, `write_sequential_iops` | small requests per second in sequence |
@@ -310,7 +310,7 @@ impl Properties {
     }
 
     /// The text of a `forebay.yaml` with this content, which [`Properties::parse`] reads back, and
-    /// which names the file `io_properties` beside it.
+    /// which names the file `io_properties` alongside it.
     pub fn to_forebay_yaml(&self, io_properties: &str) -> String {
         yaml::forebay(&self.disks, Some(io_properties))
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// So many radii describe a region.
+/// This many radii describe a region.
 pub const REGION_RADII: usize = 33;
 /// What a radius of 1 is.
 pub const RADIUS_ONE: u32 = 1 << 16;

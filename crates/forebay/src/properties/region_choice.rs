@@ -7,7 +7,7 @@ use forebay_core::{LATENCY_GOAL_DEFAULT, Op, Policy};
 
 use super::{DiskProperties, MixRegion, RegionGoal};
 
-/// What the window promises: this percentile of reads within so many effective goals,
+/// What the window promises: this percentile of reads within this many effective goals,
 const PROMISED_PERCENTILE: f64 = 95.0;
 const PROMISED_GOALS: u32 = 2;
 /// and a goal is at least what this many bytes take.
@@ -64,8 +64,8 @@ impl DiskProperties {
     }
 
     /// The region by which `policy` prices mixes: of the percentile nearest to that of
-    /// [`region_goal`](super::Measured::region_goal), the one nearest in latency, longer or shorter.
-    /// Without that, the goal is the [latency target](Self::latency_target) of reads, or
+    /// [`region_goal`](super::Measured::region_goal), the one nearest in latency, longer or
+    /// shorter. Without that, the goal is the [latency target](Self::latency_target) of reads, or
     /// else what the window promises: p95 within two effective goals.
     ///
     /// None where there are no regions, or reads and writes have a budget each, or the policy has

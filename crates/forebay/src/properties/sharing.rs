@@ -16,7 +16,7 @@ pub enum Sharing {
         /// `$XDG_RUNTIME_DIR/forebay` or `/run/forebay`.
         path: Option<PathBuf>,
     },
-    /// This process has so many millionths of it, whatever others do.
+    /// This process has this many millionths of it, whatever others do.
     Part(u32),
 }
 

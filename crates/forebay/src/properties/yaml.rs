@@ -16,7 +16,7 @@ pub(super) fn io_properties(disks: &[DiskProperties]) -> String {
     text
 }
 
-/// A file for forebay, beside one for Seastar if that has a name.
+/// A file for forebay, alongside one for Seastar if that has a name.
 pub(super) fn forebay(disks: &[DiskProperties], io_properties: Option<&str>) -> String {
     let beside = io_properties.map(|name| format!("io_properties: {}\n", scalar(name)));
     let mut text = beside.unwrap_or_default() + "disks:\n";

@@ -22,7 +22,7 @@ use crate::events::Event;
 use crate::messages;
 use crate::sys::clock::Clock;
 
-/// After so many completions the disk gets new requests before the next ones
+/// After this many completions the disk gets new requests before the next ones
 /// are taken: it shall not wait for all of a long turn.
 const COMPLETIONS_AT_ONCE: usize = 4;
 

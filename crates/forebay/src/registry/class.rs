@@ -113,7 +113,7 @@ pub(crate) struct Record<Id: Node> {
 struct Place<Id>(Option<Id>);
 
 impl<Id: Node> Record<Id> {
-    /// A record with room for so many I/O groups, in none of them yet.
+    /// A record with room for this many I/O groups, in none of them yet.
     pub(crate) fn new(
         name: String,
         parent: Option<Arc<Record<ClassGroupId>>>,
@@ -154,8 +154,8 @@ impl<Id: Node> Record<Id> {
         Ok(())
     }
 
-    /// It is removed: its number in the I/O group of a disk that is gone is not for the next group in
-    /// that place.
+    /// It is removed: its number in the I/O group of a disk that is gone is not for the next group
+    /// in that place.
     pub(crate) fn forget_places(&self) {
         self.ids.iter().for_each(|id| id.store(Place(None)));
     }

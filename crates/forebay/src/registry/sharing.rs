@@ -25,17 +25,18 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A class counts for so long after its last request, in nanoseconds (1 s), so that one with few requests
 /// does not come and go.
 const COUNTS_NANOS: u64 = 1_000_000_000;
-/// What is used is an average over about so many looks. Over fewer it is noise on a slow disk; over more,
-/// what others leave is given out later.
+/// What is used is an average over about this many looks. Over fewer it is noise on a slow disk;
+/// over more, what others leave is given out later.
 const LOOKS_AVERAGED: f64 = 6.0;
-/// Work waits for the disk where it did for one part in so many of the time between two looks.
+/// Work waits for the disk where it did for one part in this many of the time between two looks.
 const WAITS_PART: u64 = 8;
-/// Work also waits, in the disk, where it fills at least one part in so many of its window: enough to keep
-/// the disk busy, so that others need not have more than they are due.
+/// Work also waits, in the disk, where it fills at least one part in this many of its window:
+/// enough to keep the disk busy, so that others need not have more than they are due.
 const FILLS_PART: u64 = 2;
-/// For so long after it was last seen to wait, in nanoseconds (200 ms), a process is taken to want more.
+/// For so long after it was last seen to wait, in nanoseconds (200 ms), a process is taken to want
+/// more.
 const WANTS_NANOS: u64 = 200_000_000;
-/// Queues are woken where the part grows by more than one part in so many.
+/// Queues are woken where the part grows by more than one part in this many.
 const WAKES_PART: u32 = 8;
 
 /// Starts a thread for each disk that is shared by a segment and has none yet.

@@ -78,7 +78,7 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Divides each disk into so many I/O groups (1 unless set), for machines
+    /// Divides each disk into this many I/O groups (1 unless set), for machines
     /// with several NUMA nodes: threads on node `n` use group `n` modulo this
     /// number, and nothing is shared between groups. Each has an equal part
     /// of the capacity, which others do not get when it lies unused. There are
@@ -162,9 +162,9 @@ impl SchedulerBuilder {
     /// Sets from what time in the disk on a request is slow: 1 s unless set; `None` for never.
     ///
     /// The log is told of it when it ends, and who asked for [events](Event::Slow): its class, size
-    /// and operation, its time in the queue and in the disk, and what was in the disk beside it. So
-    /// are requests of files and shards, and permits, which are in the disk while they are held. How
-    /// long one waits in the queue makes none slow: that follows from shares, limits and load.
+    /// and operation, its time in the queue and in the disk, and what was in the disk alongside it.
+    /// So are requests of files and shards, and permits, which are in the disk while they are held.
+    /// How long one waits in the queue makes none slow: that follows from shares, limits and load.
     ///
     /// With each that is told the time doubles, and falls back by an eighth of what it is above
     /// `from` in a second; and no more than one a second is told. So a disk that is slow all the

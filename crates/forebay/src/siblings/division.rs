@@ -1,24 +1,27 @@
-//! Which part of a disk a process has beside others.
+//! Which part of a disk a process has alongside others.
 //!
 //! Each process decides for itself, from what all say. It gets what its shares are worth, and what
-//! others leave unused of theirs (max-min fairness). A process that gets more than that, because the
-//! disk serves its requests sooner than their costs say, takes its part back until it does not.
+//! others leave unused of theirs (max-min fairness). A process that gets more than that, because
+//! the disk serves its requests sooner than their costs say, takes its part back until it does not.
 
 use forebay_core::Time;
 
 use super::slot::{Demand, Slot};
 
-/// A process that has not written its slot for this long, in nanoseconds (250 ms), is stopped or dead.
-/// It is five looks, so a thread that comes late to some of them still counts. At a longer time what a
-/// dead process had lies unused for longer.
+/// A process that has not written its slot for this long, in nanoseconds (250 ms), is stopped or
+/// dead. It is five looks, so a thread that comes late to some of them still counts. At a longer
+/// time what a dead process had lies unused for longer.
 const SILENT_NANOS: u64 = 250_000_000;
-/// By how much all parts together exceed what the disk does. With less, a disk that does more than its
-/// figures is found out later; with more, the processes that are ahead are slowed by their trim alone.
+/// By how much all parts together exceed what the disk does. With less, a disk that does more than
+/// its figures is found out later; with more, the processes that are ahead are slowed by their trim
+/// alone.
 const HEADROOM: f64 = 1.05;
-/// How fast a process that is ahead takes its part back: the power of the odds by which it is ahead, per
-/// look. A larger one swings, as a look sees the average of the last ones; a smaller one takes longer.
+/// How fast a process that is ahead takes its part back: the power of the odds by which it is
+/// ahead, per look. A larger one swings, as a look sees the average of the last ones; a smaller one
+/// takes longer.
 const TRIM_POWER: f64 = 0.06;
-/// No process is trimmed to less than this of its part. What it gets beyond that is its requests alone.
+/// No process is trimmed to less than this of its part. What it gets beyond that is its requests
+/// alone.
 const TRIM_MIN: f64 = 1.0 / 16.0;
 /// The unit of parts.
 const WHOLE: f64 = 1e6;
@@ -57,8 +60,9 @@ impl Siblings {
         self.own.map(|own| (own.trim * WHOLE) as u32)
     }
 
-    /// The parts of this process `now`, in millionths, by direction; `None` while nobody else uses the
-    /// disk. It says `own`, the others say `slots`, and `has_owner` tells the slots of the dead.
+    /// The parts of this process `now`, in millionths, by direction; `None` while nobody else uses
+    /// the disk. It says `own`, the others say `slots`, and `has_owner` tells the slots of the
+    /// dead.
     pub(crate) fn look(
         &mut self,
         now: Time,
@@ -119,8 +123,8 @@ fn odds(part: f64) -> f64 {
     part / (1.0 - part)
 }
 
-/// What a process of this weight is due beside `others`, of 1: those that do not want more have what
-/// they use, and the rest is divided by weight.
+/// What a process of this weight is due alongside `others`, of 1: those that do not want more have
+/// what they use, and the rest is divided by weight.
 fn due(weight: f64, others: &[Demand], used: impl Fn(&Demand) -> f64) -> f64 {
     let (mut left, mut weights) = (1.0, weight);
     weights += others.iter().map(|other| f64::from(other.weight)).sum::<f64>();

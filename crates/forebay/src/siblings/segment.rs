@@ -1,6 +1,6 @@
 //! The file in which the processes that share a disk tell each other what they want of it.
 //!
-//! It is read and written by calls, and not mapped: whoever truncates a mapped file ends all processes
+//! It is read and written by calls, and not mapped: the one who truncates a mapped file ends all processes
 //! that look at it (`SIGBUS`). A look takes some microseconds, 20 times a second. Nobody waits for
 //! anybody: a process writes its own slot alone, and a slot that is half written is not read.
 

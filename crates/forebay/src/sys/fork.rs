@@ -3,7 +3,7 @@
 //! A child has the memory of its parent, with every lock as it was, and none
 //! of its threads; it shares eventfds and sockets with it. So what was made
 //! before the fork refuses to work in the child, and is forgotten there
-//! instead of dropped. What the child makes anew is its own.
+//! instead of dropped. What the child makes again is its own.
 //!
 //! Decision: `docs/decisions/0036-forked-children.md`.
 

@@ -50,7 +50,7 @@ mod model {
         static CURRENT: Thread = Thread::default();
     }
 
-    /// A thread as far as it can be parked. loom's own wakes whoever waits for
+    /// A thread as far as it can be parked. loom's own wakes the one who waits for
     /// a lock, too.
     #[derive(Clone, Debug, Default)]
     pub(crate) struct Thread(Arc<(Mutex<bool>, Condvar)>);

@@ -22,7 +22,7 @@ thread_local! {
     static WAKING: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A waker that the library keeps for a while. Where it panics in its drop, that ends there: whoever
+/// A waker that the library keeps for a while. Where it panics in its drop, that ends there: the one who
 /// drops it may be in the middle of something.
 #[derive(Debug)]
 pub(crate) struct KeptWaker {

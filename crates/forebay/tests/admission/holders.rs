@@ -1,4 +1,4 @@
-//! Whoever holds a permit and asks for another.
+//! The one who holds a permit and asks for another.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -153,7 +153,7 @@ fn run(classes: &[Class], seed: u64) -> Tally {
 }
 
 /// Runs all threads; what they count together, and what the queue has counted.
-/// `meddle` goes on beside them, with the number of its round.
+/// `meddle` goes on alongside them, with the number of its round.
 fn run_all(scheduler: &Scheduler, meddle: impl Fn(u32) + Sync) -> (Tally, ClassCounters) {
     let class = |index| scheduler.add_class(&format!("class {index}"), 100).unwrap();
     let classes: Vec<Class> = (0..CLASSES).map(class).collect();
@@ -200,7 +200,7 @@ fn balances(tally: &Tally, counted: &ClassCounters) {
     assert_eq!(counted.queued, 0);
     assert_eq!(u64::from(counted.in_disk), tally.forgotten);
     assert_eq!(counted.errors, tally.failed);
-    // whoever was dropped was cancelled, or its grant given back
+    // the one who was dropped was cancelled, or its grant given back
     let given_back = counted.operations.iter().sum::<u64>() - tally.completed;
     assert_eq!(counted.cancelled + given_back, tally.dropped_waiting + tally.refused);
     assert!(counted.cancelled > 0 && given_back > 0, "{} {given_back}", counted.cancelled);

@@ -17,7 +17,7 @@ fn paced() -> Class {
     paced_at(1_000)
 }
 
-/// Of so many operations per second.
+/// Of this many operations per second.
 pub(crate) fn paced_at(iops: u64) -> Class {
     let rates = DiskRates { read_iops: iops, write_iops: iops, ..FAST };
     scheduler(rates, Policy::pace_window()).add_class("class", 100).unwrap()
@@ -186,7 +186,7 @@ fn a_permit_goes_where_its_task_goes() {
     assert_eq!(class.permit_counters().operations[0], 1);
 }
 
-/// Permits that a task which is polled `polls` times, every so many
+/// Permits that a task which is polled `polls` times, every this many
 /// milliseconds, takes at these polls, while threads keep the window full.
 fn taken_now_and_then(every: u64, polls: usize) -> usize {
     let rates = DiskRates { read_iops: 4_000, write_iops: 4_000, ..FAST };

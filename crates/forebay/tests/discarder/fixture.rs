@@ -29,7 +29,7 @@ impl Bed {
         self.dir.path()
     }
 
-    /// A new file of so many bytes that are on the disk.
+    /// A new file of this many bytes that are on the disk.
     pub(crate) fn file(&self, name: &str, len: u64) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, vec![7; len as usize]).unwrap();

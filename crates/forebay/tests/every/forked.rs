@@ -23,7 +23,7 @@ pub(crate) const LEN: u64 = 4096;
 const PROPERTIES: &str = "disks:\n  - mountpoint: /\n    read_iops: 1000\n    write_iops: 1000\n    \
                           read_bandwidth: 100000000\n    write_bandwidth: 100000000\n";
 
-/// One of each. What a method takes is taken in each child anew.
+/// One of each. What a method takes is taken in each child again.
 pub(crate) struct Handles {
     pub(crate) dir: Arc<TempDir>,
     pub(crate) scheduler: Scheduler,

@@ -1,4 +1,4 @@
-//! A scheduler with the served disk and a healthy one beside it.
+//! A scheduler with the served disk and a healthy one alongside it.
 
 use std::time::{Duration, Instant};
 

@@ -47,7 +47,7 @@ fn every_kind_of_buffer_is_written_and_read_back(backend: BackendChoice) {
     fn round_trip<B: IoBufMut>(bed: &Bed, file: &File, mut buffer: B, look: fn(&B) -> Vec<u8>) {
         let len = buffer.bytes_total();
         for byte in [1, 7] {
-            // SAFETY: there are so many, and then they are initialised.
+            // SAFETY: there are this many, and then they are initialised.
             unsafe {
                 buffer.stable_mut_ptr().write_bytes(byte, len);
                 buffer.set_init(len);
@@ -55,7 +55,7 @@ fn every_kind_of_buffer_is_written_and_read_back(backend: BackendChoice) {
             let BufResult(written, same) = file.write_at(&bed.class, buffer, 0).wait();
             assert_eq!(written.unwrap(), len);
             let mut same = same;
-            // SAFETY: there are so many.
+            // SAFETY: there are this many.
             unsafe { same.stable_mut_ptr().write_bytes(0, len) };
             let BufResult(read, same) = file.read_at(&bed.class, same, 0).wait();
             assert_eq!((read.unwrap(), look(&same)), (len, vec![byte; len]));

@@ -1,4 +1,4 @@
-//! Whoever holds a permit and uses a file, or a shard, meanwhile.
+//! The one who holds a permit and uses a file, or a shard, meanwhile.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

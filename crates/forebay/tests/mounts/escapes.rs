@@ -71,7 +71,7 @@ fn drain(on: &Path) {
     rustix::fs::syncfs(File::open(on).unwrap()).unwrap();
 }
 
-/// So many MiB, written around the page cache with a permit each.
+/// This many MiB, written around the page cache with a permit each.
 fn write_direct(class: &Class, file: &File, mib: u64) {
     let mut page = AlignedBuf::new(256 << 10, 4096).unwrap();
     page.fill(7);
@@ -87,7 +87,7 @@ fn close(what: &str, bytes: u64, mib: u64, of: u64) {
     assert!(off <= 0.05, "{what}: {bytes} bytes for {mib} MiB");
 }
 
-/// How many rounds of 600 ms: 6, or for so many seconds as `ESCAPES_SECONDS` says.
+/// How many rounds of 600 ms: 6, or for this many seconds as `ESCAPES_SECONDS` says.
 fn rounds() -> u64 {
     let seconds = std::env::var("ESCAPES_SECONDS");
     seconds.map_or(6, |seconds| (seconds.parse::<u64>().unwrap() * 10).div_ceil(6).max(2))

@@ -50,20 +50,20 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// A disk of so many bytes. Its partitions go with it.
+    /// A disk of this many bytes. Its partitions go with it.
     pub(crate) fn new(size: u64) -> Self {
         Self::in_dir(tempfile::tempdir().unwrap(), size)
     }
 
-    /// A disk of so many bytes that lies in memory.
+    /// A disk of this many bytes that lies in memory.
     pub(crate) fn in_memory(size: u64) -> Self {
         Self::in_dir(dir_in_memory(size), size)
     }
 
-    /// A disk of so many bytes that has room for `held` of them, and fails what does not fit. (A
-    /// loop device on a file that has no room takes a write for done of which the file took a part.)
-    /// What is mounted on it is to be unmounted before it ends. `None` where this system cannot
-    /// serve it.
+    /// A disk of this many bytes that has room for `held` of them, and fails what does not fit. (A
+    /// loop device on a file that has no room takes a write for done of which the file took a
+    /// part.) What is mounted on it is to be unmounted before it ends. `None` where this system
+    /// cannot serve it.
     pub(crate) fn thin(size: u64, held: u64) -> Option<Self> {
         let dir = dir_in_memory(held);
         let backing = Some(dir.path().join("image"));
@@ -76,7 +76,7 @@ impl Lab {
         Some(Self { device, served: Some(served), dir })
     }
 
-    /// A [thin](Self::thin) disk has room for so many bytes from now on.
+    /// A [thin](Self::thin) disk has room for this many bytes from now on.
     pub(crate) fn make_room(&self, held: u64) {
         mount(&["-o", &format!("remount,size={held}")], self.dir.path());
     }

@@ -52,7 +52,7 @@ struct Bed {
 }
 
 impl Bed {
-    /// Mounts the disk again, which has room for so many bytes now; where the file `data` is.
+    /// Mounts the disk again, which has room for this many bytes now; where the file `data` is.
     fn start_again(&self, held: u64) -> PathBuf {
         let is_overlay = self.dir != self.on;
         assert!(unmount(&self.dir));
@@ -70,7 +70,7 @@ impl Drop for Bed {
     }
 }
 
-/// File systems of each kind, on disks of so many bytes.
+/// File systems of each kind, on disks of this many bytes.
 fn beds(size: u64) -> impl Iterator<Item = Bed> {
     beds_on(move || Some(Lab::in_memory(size)))
 }

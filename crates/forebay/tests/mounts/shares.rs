@@ -1,4 +1,5 @@
-//! Classes that write through the page cache beside classes that do not, and what reads have of it.
+//! Classes that write through the page cache alongside classes that do not, and what reads have of
+//! it.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -40,8 +41,9 @@ fn open(path: &Path, direct: bool) -> File {
     options.custom_flags(if direct { libc::O_DIRECT } else { 0 }).open(path).unwrap()
 }
 
-/// A file that has all its blocks. ext4 keeps what one call writes in one large folio if it can, and
-/// writes back all of a folio at once: 1 MiB for a part of 128 KiB, if that was the length of a call.
+/// A file that has all its blocks. ext4 keeps what one call writes in one large folio if it can,
+/// and writes back all of a folio at once: 1 MiB for a part of 128 KiB, if that was the length of a
+/// call.
 fn written(path: &Path, len: u64) {
     const PIECE: u64 = 64 << 10;
     let file = open(path, false);
@@ -166,10 +168,12 @@ fn reads(class: &Class, path: &Path, seed: u64, over: &AtomicBool) -> Vec<[Durat
     took
 }
 
-/// The 95th percentiles of reads beside writes of both kinds: to the permit, in the disk, and of both.
+/// The 95th percentiles of reads alongside writes of both kinds: to the permit, in the disk, and of
+/// both.
 fn reads_beside(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration; 3]> {
     let disk = Failing::new(DISK_LEN)?;
-    // Where nobody has said how long a read takes alone, it is tried whether more in the disk helps.
+    // Where nobody has said how long a read takes alone, it is tried whether more in the disk
+    // helps.
     let text = format!(
         "disks:\n  - mountpoint: {}\n    read_iops: 4000\n    write_iops: 4000\n    \
          read_bandwidth: 60M\n    write_bandwidth: 60M\n    base_latency_us: 250\n",

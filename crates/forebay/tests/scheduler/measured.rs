@@ -1,4 +1,4 @@
-//! What a measurement knows beside the rates.
+//! What a measurement knows alongside the rates.
 
 use std::time::Duration;
 

@@ -94,7 +94,7 @@ fn what_came_back_while_its_thread_was_away_is_taken_before_anything_is_given_up
     }
 }
 
-/// Reads a block so many times in `class`, some at once.
+/// Reads a block this many times in `class`, some at once.
 fn read_in(bed: &mut Bed, class: &Class, file: &DirectFile, count: usize) {
     let read = |bed: &mut Bed, buffer| {
         bed.shard.submit(class, Operation::read(file.clone(), 0, buffer)).unwrap();

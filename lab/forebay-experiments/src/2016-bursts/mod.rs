@@ -90,7 +90,7 @@ fn table([ours, open]: &[Trace; 2]) -> Result<Table, String> {
 }
 
 fn charts(phases: Phases, ours: &Trace) -> Result<Vec<Chart>, String> {
-    /// So many seconds show several bursts.
+    /// This many seconds show several bursts.
     const SECONDS: u64 = 5;
     let slices = |seconds: u64| (seconds * 1_000 / SLICE_MILLIS) as usize;
     let (from, count) = (slices(phases.alone_seconds), slices(SECONDS));

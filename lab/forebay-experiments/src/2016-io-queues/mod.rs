@@ -41,8 +41,8 @@ const QUEUES: [usize; 4] = [1, 2, 3, 6];
 /// in the disk by its part waits in the queue.
 const UNEQUAL: [u32; SHARDS as usize] = [40, 45, 50, 150, 200, 250];
 
-/// A run with so many I/O queues, each of whose threads is busy for `work` with a request, requests
-/// of so many KiB and so many at a time from each shard.
+/// A run with this many I/O queues, each of whose threads is busy for `work` with a request,
+/// requests of this many KiB and this many at a time from each shard.
 fn outcome(
     seed: Seed,
     (queues, work): (usize, Duration),
@@ -184,7 +184,8 @@ fn figures(queues: usize, published: &[f64], ours: &[f64], in_order: &[f64]) -> 
     ]
 }
 
-/// What each shard gets where their loads are unequal, beside their parts in the order of arrival.
+/// What each shard gets where their loads are unequal, alongside their parts in the order of
+/// arrival.
 fn unequal_figures(
     queues: usize,
     published: &[f64],

@@ -35,7 +35,7 @@ const WINDOW_MILLIS_MIN: u64 = 100;
 const FINE_MILLIS: u64 = 10;
 /// Until then classes whose turns fall together have not settled in an order.
 const SETTLING_MILLIS: u64 = 1_000;
-/// What is allowed beside one request.
+/// What is allowed alongside one request.
 const DEVIATION: f64 = 0.02;
 
 /// One figure for each class.
@@ -133,12 +133,12 @@ impl BytesByClass {
         Ok(Self { slice_millis, bytes })
     }
 
-    /// So many slices are this long.
+    /// This many slices are this long.
     fn slices(&self, millis: u64) -> usize {
         (millis / self.slice_millis) as usize
     }
 
-    /// The furthest from its share of any class in any window of so many slices, as a multiple of
+    /// The furthest from its share of any class in any window of this many slices, as a multiple of
     /// what is allowed.
     fn worst(&self, shares: &PerClass, slices: usize, from_millis: u64) -> f64 {
         let starts = self.bytes.iter().zip(self.bytes.iter().skip(slices));
@@ -313,8 +313,8 @@ mod tests {
                 assert!(deviation(shares, &total) <= 0.005, "{shares:?}: {total:?}");
                 let settled = ours.worst(SETTLING_MILLIS);
                 assert!(settled <= 1.0, "{shares:?}: {settled}");
-                // The target is 1.0 from the start too: 17 requests of the others between two of the
-                // smallest class, where 15 are due, are what start-time fair queueing allows.
+                // The target is 1.0 from the start too: 17 requests of the others between two of
+                // the smallest class, where 15 are due, are what start-time fair queueing allows.
                 let start = ours.worst(0);
                 assert!(start <= 17.0 / 15.0 + 1e-9, "{shares:?}: {start}");
             }

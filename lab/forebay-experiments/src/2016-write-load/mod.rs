@@ -117,7 +117,7 @@ fn report(phases: Phases, figures: &[SchedulerResult; 2]) -> Result<Report, Stri
     Ok(report)
 }
 
-/// Beside what is without a scheduler, where all waiting is in the disk.
+/// Alongside what is without a scheduler, where all waiting is in the disk.
 fn published_figures([ours, open]: &[SchedulerResult; 2]) -> Vec<Figure> {
     let SchedulerResult { alone, beside, commitlog, commitlog_p50_millis, .. } = ours;
     let none = "no scheduler";

@@ -1,4 +1,4 @@
-//! Table 1: a reader with one request at a time beside many large writes.
+//! Table 1: a reader with one request at a time alongside many large writes.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ struct Compared {
     ours_on_ticks: SchedulerResult,
 }
 
-/// The disk with its garbage collections within so many seconds.
+/// The disk with its garbage collections within this many seconds.
 fn disk(seconds: u64) -> String {
     let starts = (1..=(seconds + 1) * 1_000 / COLLECTS_EACH).map(|at| at * COLLECTS_EACH);
     let slow = starts.map(|from| {
@@ -170,8 +170,8 @@ fn table(compared: &Compared, published: &Published) -> Table {
     table
 }
 
-/// Each column of the article's table: before, under the scheduler of 2016, and after, under that of
-/// 2018, both on ticks; of the writes and of the reads.
+/// Each column of the article's table: before, under the scheduler of 2016, and after, under that
+/// of 2018, both on ticks; of the writes and of the reads.
 fn figures(compared: &Compared, published: &Published) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (name, unit, _, of) in ROWS {

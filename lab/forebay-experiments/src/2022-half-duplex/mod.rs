@@ -1,4 +1,4 @@
-//! How many reads an NVMe disk serves beside writes, and within which latency.
+//! How many reads an NVMe disk serves alongside writes, and within which latency.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ const STEPS: u64 = 20;
 const STEP: f64 = READS_MAX / STEPS as f64;
 /// A load is carried if so much of what is due is done: diskplorer leaves other cells blank.
 const CARRIED: f64 = 0.97;
-/// The disk that is fitted to the whole surface is compared at each so many rows.
+/// The disk that is fitted to the whole surface is compared at each this many rows.
 const COMPARED_EACH: usize = 10;
 
 /// MB/s of writes, and the thousand reads per second at each of [`EDGES`].
@@ -89,7 +89,7 @@ fn p95_us(
     Ok(if carries { Some(job(&outcome, "reads")?.latency_us.p95) } else { None })
 }
 
-/// For each of [`EDGES`] the most reads per second beside so many MB/s of writes.
+/// For each of [`EDGES`] the most reads per second alongside this many MB/s of writes.
 fn edges(seed: Seed, disk: &DiskSpec, writes_mb: f64, millis: u64) -> Result<[f64; 3], String> {
     let fibers = u64::from(SHARDS) * READ_FIBERS;
     let mut tried = BTreeMap::new();
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::tests::seeds;
 
-    /// So many steps, and what published figures are rounded by.
+    /// This many steps, and what published figures are rounded by.
     fn steps(count: f64) -> f64 {
         (count + 0.01) * STEP
     }

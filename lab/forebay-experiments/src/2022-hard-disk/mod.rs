@@ -1,4 +1,4 @@
-//! How many reads a hard disk still serves beside a stream of writes.
+//! How many reads a hard disk still serves alongside a stream of writes.
 
 use forebay_config::Source;
 use forebay_core::Policy;
@@ -34,7 +34,7 @@ const CAPACITY: u64 = 1862 << 30;
 const WRITE: u64 = 131_072;
 /// As many as diskplorer has under way.
 const WRITE_FIBERS: u64 = 4;
-/// All columns but the first are of each so many rows.
+/// All columns but the first are of each this many rows.
 const COMPARED_EACH: usize = 2;
 /// Read rates that are tried are multiples of this, up to the highest.
 const READ_STEP: u64 = 13;
@@ -50,7 +50,8 @@ enum Scheduling {
     Sequential,
 }
 
-/// Columns: what is simulated; the second on the disk by its surface, the others on a head and a platter.
+/// Columns: what is simulated; the second on the disk by its surface, the others on a head and a
+/// platter.
 const COLUMNS: [(&str, Scheduling); 4] = [
     ("mechanics", Scheduling::NoScheduler),
     ("its surface", Scheduling::NoScheduler),
@@ -62,7 +63,7 @@ const COLUMNS: [(&str, Scheduling); 4] = [
 /// run, for about a second, is not.
 const SERVED: f64 = 0.9;
 
-/// The most reads per second, of those tried, that are served beside so many writes of each
+/// The most reads per second, of those tried, that are served alongside this many writes of each
 /// fiber.
 fn reads_beside(
     seed: Seed,
@@ -81,7 +82,7 @@ fn reads_beside(
     Ok(most)
 }
 
-/// Whether so many reads per second and so many writes of each fiber are served.
+/// Whether this many reads per second and this many writes of each fiber are served.
 fn serves(
     seed: Seed,
     spec: &DiskSpec,
@@ -127,7 +128,7 @@ fn serves(
     Ok((writes == 0 || served("writes")?) && (reads == 0 || served("reads")?))
 }
 
-/// Writes per second of each fiber for so many MB/s.
+/// Writes per second of each fiber for this many MB/s.
 fn writes_per_fiber(megabytes: f64) -> u64 {
     (megabytes * 1e6 / (WRITE * WRITE_FIBERS) as f64).round() as u64
 }

@@ -118,8 +118,8 @@ fn run(setting: Setting) -> Result<Report, String> {
     Ok(report)
 }
 
-/// The means in the disk of 4.6 and 5.0, in milliseconds, where it carries the old peak: beside those
-/// without a scheduler, and beside no change.
+/// The means in the disk of 4.6 and 5.0, in milliseconds, where it carries the old peak: alongside
+/// those without a scheduler, and alongside no change.
 fn figures(setting: Setting) -> Result<Vec<Figure>, String> {
     let disk = Disk::peak()?;
     let means = |load: Load| {

@@ -1,4 +1,4 @@
-//! Deletes in steps by their cost on the disk, beside those of the article.
+//! Deletes in steps by their cost on the disk, alongside those of the article.
 
 use core::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Charts 2 and 3: reads beside writes, and beside what gives the written back again.
+//! Charts 2 and 3: reads alongside writes, and alongside what gives the written back again.
 
 use core::time::Duration;
 

@@ -38,7 +38,7 @@ fn border(offset: u64, len: u64) -> Option<u64> {
     (border < offset + len).then_some(border)
 }
 
-/// Latencies in microseconds of the traced request as one, and of either part, while so many
+/// Latencies in microseconds of the traced request as one, and of either part, while this many
 /// bytes wait on the member of the first and of the second part.
 fn traced(seed: Seed, waiting: (u64, u64)) -> Result<(f64, f64, f64), String> {
     let start = TRACED_SECTOR * SECTOR;
@@ -76,7 +76,7 @@ fn latency(seed: Seed, waiting: (u64, u64), border: u64, part: (u64, u64)) -> Re
     Err("the traced request was never finished".to_owned())
 }
 
-/// What was seen of a stream that begins so many sectors before a border.
+/// What was seen of a stream that begins this many sectors before a border.
 struct Stream {
     split: Latencies,
     whole: Latencies,
@@ -141,7 +141,7 @@ fn add_border(report: &mut Report) {
     ]);
 }
 
-/// Bytes that pass a member in so many microseconds.
+/// Bytes that pass a member in this many microseconds.
 fn bytes_in(micros: f64) -> u64 {
     (micros / 52.0 * REQUEST as f64) as u64
 }

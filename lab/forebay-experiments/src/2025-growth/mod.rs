@@ -19,7 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = experiment! {
 
 const SHARDS: u32 = 64;
 const FIBERS: u32 = 8;
-/// It matters where files begin: the mean of so many seeds.
+/// It matters where files begin: the mean of this many seeds.
 const SEEDS: u64 = 10;
 
 /// How files grow, the percentage of requests that begin inside of 4 KiB, and that of the missing
@@ -30,7 +30,7 @@ fn published() -> Result<Published, String> {
     scenario::published(include_str!("published.yaml"))
 }
 
-/// GB/s where so many percent of the files lie off the sectors, the mean of [`SEEDS`].
+/// GB/s where this many percent of the files lie off the sectors, the mean of [`SEEDS`].
 fn mean_gb(seed: Seed, off_percent: f64, millis: u64) -> Result<f64, String> {
     let each = seed.and_following(SEEDS).map(|seed| gb_per_second(seed, off_percent, millis));
     Ok(each.sum::<Result<f64, _>>()? / SEEDS as f64)

@@ -47,7 +47,7 @@ fn published() -> Result<Published, String> {
 /// Where in [`STEPS`] those two are.
 const COMPARED: [usize; 2] = [6, 9];
 
-/// A run of so many shards of so many fibers.
+/// A run of this many shards of this many fibers.
 fn figures(
     seed: Seed,
     shards: u32,

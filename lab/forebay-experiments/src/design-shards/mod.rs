@@ -55,9 +55,9 @@ const fn at_depth_one(share: f64, request_us: f64, others_us: f64) -> f64 {
     share.min(request_us / (request_us + others_us))
 }
 
-/// Beside all 64 small requests of the other job, which the window holds.
+/// Alongside all 64 small requests of the other job, which the window holds.
 const HEAVY_AT_DEPTH_ONE: f64 = at_depth_one(5.0 / 6.0, SMALL_US, 64.0 * SMALL_US);
-/// Beside a whole window of small requests.
+/// Alongside a whole window of small requests.
 const LIGHT_AT_DEPTH_ONE: f64 = at_depth_one(1.0 / 51.0, LARGE_US, WINDOW_US);
 
 struct Case {

@@ -27,7 +27,7 @@ pub(super) enum Offsets {
 pub(super) enum Cut {
     /// At multiples of this.
     Fixed(u32),
-    /// By what its extents, of so many bytes each, cost.
+    /// By what its extents, of this many bytes each, cost.
     ByCost { size: Box<StepSize>, extent: u64 },
 }
 

@@ -23,7 +23,7 @@
 //!     think_after: 10ms    #   a pause of all fibers after each phase of this length
 //!     execution_time: 1ms  # for cpu: how long a request keeps the thread busy
 //!     vectorized: true     # split buffers into
-//!     iov_count: 4         #   so many equal segments
+//!     iov_count: 4         #   this many equal segments
 //!   options:
 //!     dsync: false         # O_DSYNC
 //!     pause_distribution: uniform  # or poisson: how the ticks of a fiber are spaced
@@ -31,7 +31,7 @@
 //!     sloppy_size_hint: 1MB
 //!     fallocate: false
 //!     sleep_type: lowres   # or steady, busyloop: read and of no effect
-//!     fsync_every: 100     # a flush after so many completed writes
+//!     fsync_every: 100     # a flush after this many completed writes
 //!     extent_size: 1MB     # for unlink and discard: the extents that files lie in
 //!     paced: true          # for discard: steps that cost the disk little
 //! ```

@@ -1,6 +1,6 @@
 //! Latencies by size, coarsely: sixteen buckets for each doubling.
 
-/// Each doubling of a latency has so many buckets, so that one is 6 % wide at most.
+/// Each doubling of a latency has this many buckets, so that one is 6 % wide at most.
 const STEPS: u64 = 16;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
 /// The longest latency that is told from longer ones: 2^42 ns, over an hour.

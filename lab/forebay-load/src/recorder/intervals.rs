@@ -5,7 +5,7 @@ use forebay_core::Time;
 use super::MeasuredInterval;
 use super::buckets::{BUCKETS, bucket_of};
 
-/// So many parts.
+/// This many parts.
 pub const INTERVALS: usize = 20;
 
 /// What happened in one part.

@@ -63,7 +63,7 @@ impl Latencies {
         self.histogram.len()
     }
 
-    /// How many took no longer than so many nanoseconds.
+    /// How many took no longer than this many nanoseconds.
     pub fn count_within(&self, ns: u64) -> u64 {
         self.histogram.count_between(0, ns.min(LATENCY_NS_MAX))
     }

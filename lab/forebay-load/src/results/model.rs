@@ -383,7 +383,7 @@ pub struct LatencyTargetResult {
     pub below_base: bool,
     /// Requests of its kind that met a loaded disk,
     pub measured: u64,
-    /// of which so many took longer.
+    /// of which this many took longer.
     pub over: u64,
     /// Whether these were no more than may be, and the disk stood still for no larger part of the
     /// run; none where nothing was measured and it never stood still.

@@ -291,7 +291,7 @@ fn bandwidth_that_moves_is_told() {
     );
 }
 
-/// Jobs with so many requests in both runs, whose bulk writes got slower by a tenth.
+/// Jobs with this many requests in both runs, whose bulk writes got slower by a tenth.
 fn with_reads(requests: [u64; 2], p99: [f64; 2]) -> Comparison {
     let [before, after] = [0, 1].map(|at| {
         let reads = ClassResult { requests: requests[at], ..class("reads", 1000, 1, p99[at], 0.0) };

@@ -24,7 +24,7 @@ pub struct Cloud {
     pub burst_credits: u64,
     /// Bytes per second.
     pub bandwidth: u64,
-    /// A command counts as one operation for each part of so many bytes.
+    /// A command counts as one operation for each part of this many bytes.
     pub operation_bytes: u64,
     /// What an answer takes at least once it was admitted.
     pub latency: Duration,

@@ -55,7 +55,7 @@ pub struct Flash {
     pub physical_sector: u64,
     /// How such units are completed; the rest is read at once if not given.
     pub partial_sectors: Option<PartialSectors>,
-    /// After so many written bytes garbage is collected; 0 for never.
+    /// After this many written bytes garbage is collected; 0 for never.
     pub collect_every: u64,
     /// How long the controller then pauses: from half of it to half as much
     /// again, at random.

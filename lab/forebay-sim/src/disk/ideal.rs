@@ -13,7 +13,7 @@ use super::servers::{
 ///
 /// Each channel serves one command at a time, first come, first served, and
 /// takes at least the latency of its direction. The bytes of all commands pass
-/// one bus at the bandwidth of their direction, beside that latency. So the
+/// one bus at the bandwidth of their direction, alongside that latency. So the
 /// disk does `channels / latency` small commands per second, and a deeper
 /// queue adds waiting alone (Little's law). Flushes and discards take a channel
 /// as a write without bytes does.

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How a disk completes a sector of which it was given a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialSectors {
-    /// It waits until so many more bytes are written; if the rest is not among them, it is read.
+    /// It waits until this many more bytes are written; if the rest is not among them, it is read.
     pub kept: u64,
     /// How much later the write buffer is then empty, beyond that read.
     pub cost: Duration,
@@ -22,7 +22,7 @@ pub(super) struct Incomplete {
 }
 
 impl Incomplete {
-    /// So many bytes are written.
+    /// This many bytes are written.
     pub(super) fn write(&mut self, bytes: u64) {
         self.written = self.written.saturating_add(bytes);
     }

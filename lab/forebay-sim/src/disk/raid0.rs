@@ -35,7 +35,7 @@ struct Whole {
 }
 
 impl Raid0 {
-    /// Members that hold chunks of so many bytes in turn.
+    /// Members that hold chunks of this many bytes in turn.
     pub fn new(chunk: u64, disks: Vec<Box<dyn SimDisk>>) -> Self {
         let member = |disk| Member { disk, parts: HashMap::new(), next_part: 0 };
         let in_flight = MembersInFlight { nanos: vec![0; disks.len()], fullest_nanos: 0 };

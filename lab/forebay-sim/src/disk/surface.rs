@@ -9,7 +9,7 @@ use super::servers::{LARGE, SMALL, Server, Service, Timed, moment, span, time, t
 use super::{Command, SimDisk};
 use crate::surface::{Exponential, Grid, Price, Region, SurfaceModel, fit};
 
-/// The mix of reads and writes is that of the last so many large requests.
+/// The mix of reads and writes is that of the last this many large requests.
 const MIX_REQUESTS: u64 = 16;
 /// The most program operations of a write; more would be a disk file gone wrong.
 const PROGRAMS_MAX: u32 = 4096;
@@ -96,7 +96,7 @@ struct Reads {
 struct Writes {
     latency: DiskTime,
     program: DiskTime,
-    /// So many bytes written take a second of a die's time.
+    /// This many bytes written take a second of a die's time.
     on_die: u64,
     /// Time on dies for the bytes so far, and at how much of it the next
     /// program operation is: at random, but as long as the operations are.

@@ -28,7 +28,7 @@ pub struct FileSystem {
     pub sync_period: Duration,
     /// When that happens first after the start of a run: the mount is older than the run.
     pub first_sync: Duration,
-    /// The log is written early once so many extents were freed; at least 1.
+    /// The log is written early once this many extents were freed; at least 1.
     pub pending_max: u64,
     /// Discards that are in the disk at a time, at least 1.
     pub in_flight: u64,

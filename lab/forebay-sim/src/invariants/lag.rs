@@ -49,7 +49,7 @@ impl Lag {
         }
     }
 
-    /// A request of `class` was dispatched, after which so many of the class still wait.
+    /// A request of `class` was dispatched, after which this many of the class still wait.
     pub(super) fn dispatched(&mut self, (class, cost): (usize, u64), waiting: u32) {
         let progress = &mut self.classes[class];
         progress.dispatched += cost;

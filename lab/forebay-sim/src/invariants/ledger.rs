@@ -195,7 +195,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The queue has given up so many since the run began; the oldest first.
+    /// The queue has given up this many since the run began; the oldest first.
     pub(super) fn gave_up(&mut self, overdue: u64) -> Result<(), Wrong> {
         for _ in self.overdue..overdue {
             let Some((_, (index, dispatched_at))) = self.in_disk.pop_first() else {

@@ -108,7 +108,7 @@ impl Invariants {
             config.scheduler.order == QueueDiscipline::StartTime && policy != Policy::Unlimited;
         // These lose disk time by design.
         let is_lossy = matches!(policy, Policy::TwoLevelBucket { .. } | Policy::FlowRatio { .. });
-        // Among the shards of the earlier policies whoever comes first may go.
+        // Among the shards of the earlier policies the one who comes first may go.
         let is_ours = matches!(policy, Policy::PaceWindow { .. });
         let tick = if let Polling::Tick(tick) = config.polling { tick } else { 0 };
         let wake_up = saturating_nanos(config.wake_up_latency);
@@ -207,7 +207,7 @@ impl Invariants {
         self.note(now, Some(queue.shard), result);
     }
 
-    /// The queue was asked until it had nothing more to go, and has given up so many so far.
+    /// The queue was asked until it had nothing more to go, and has given up this many so far.
     pub(crate) fn polled(&mut self, now: Time, queue: QueueId, overdue: u64) {
         let watch = &mut self.groups[queue.group];
         watch.starvation.iter_mut().for_each(|starvation| starvation.polled(queue.shard));

@@ -64,7 +64,7 @@ impl Entry {
 }
 
 impl Requests {
-    /// The driver has taken a request, in so many parts.
+    /// The driver has taken a request, in this many parts.
     pub(crate) fn submitted(
         &mut self,
         id: OperationId,
@@ -128,8 +128,8 @@ impl Requests {
         added
     }
 
-    /// A request was to be cancelled: of its parts, so many had waited in the queue, and so many
-    /// had been about to go to the engine again.
+    /// A request was to be cancelled: of its parts, this many had waited in the queue, and this
+    /// many had been about to go to the engine again.
     pub(crate) fn cancelled(
         &mut self,
         id: OperationId,
@@ -181,7 +181,7 @@ impl Requests {
     }
 
     /// The shard has had its turn, in which all that could be was sent if it `has_sent`; its
-    /// driver says that it has so many requests, and has met with so many impossible things.
+    /// driver says that it has this many requests, and has met with this many impossible things.
     pub(super) fn after_turn(
         &mut self,
         has_sent: bool,

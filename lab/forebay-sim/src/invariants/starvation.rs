@@ -81,7 +81,7 @@ impl Starvation {
         self.largest = self.largest.max(cost);
     }
 
-    /// A request of `class` went, or was taken back, and so many still wait.
+    /// A request of `class` went, or was taken back, and this many still wait.
     pub(super) fn served(&mut self, shard: usize, (class, left): (usize, u32), dispatched: u64) {
         self.waits[shard][class] = (left > 0).then_some(Wait::from(dispatched));
         for wait in self.waits.iter_mut().filter_map(|waits| waits[class].as_mut()) {

@@ -10,7 +10,7 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// So many alarms, all of them set to `at`.
+    /// This many alarms, all of them set to `at`.
     pub(super) fn all_at(at: Time, count: usize) -> Self {
         let leaves = count.next_power_of_two();
         let mut alarms = Self { tree: vec![Time::MAX; 2 * leaves], leaves };

@@ -9,7 +9,7 @@ use crate::config::TransferFaults;
 use crate::disk::{SimDisk, Status};
 use crate::load_command::{CommandError, LoadCommand};
 
-/// Transfers are cut short at multiples of this, but for one in so many.
+/// Transfers are cut short at multiples of this, but for one in this many.
 const BLOCK: u64 = 512;
 const RAGGED_ONE_IN: u64 = 8;
 
@@ -96,7 +96,7 @@ impl Engine {
         Ok(len)
     }
 
-    /// Whether what happens one time in so many does now; never if that is 0.
+    /// Whether what happens one time in this many does now; never if that is 0.
     fn happens(&mut self, one_in: u64) -> bool {
         one_in > 0 && self.rng.below(one_in) == 0
     }

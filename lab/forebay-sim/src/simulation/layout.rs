@@ -8,14 +8,14 @@ use crate::file_system::{Area, Areas};
 
 /// Files begin at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
-/// A growing file has so much room unless the disk is smaller; then it begins anew.
+/// A growing file has so much room unless the disk is smaller; then it begins again.
 const GROWTH_MAX: u64 = 1 << 40;
 
 /// The files of one job on one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     start: u64,
-    /// Bytes after which the offsets of a growing file begin anew.
+    /// Bytes after which the offsets of a growing file begin again.
     len: u64,
     /// Bytes of each of several files.
     file_size: u64,

@@ -11,7 +11,7 @@ use super::setup::Simulation;
 use super::shard::Shard;
 use crate::invariants::{QueueId, ShardState};
 
-/// So many steps without any time between them are no progress.
+/// This many steps without any time between them are no progress.
 const STEPS_AT_ONCE_MAX: u32 = 1 << 22;
 
 impl Simulation {

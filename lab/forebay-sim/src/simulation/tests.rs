@@ -20,7 +20,7 @@ write_latency: 100us
 bandwidth: 1G
 ";
 
-/// Two jobs of small reads, both on all of so many shards.
+/// Two jobs of small reads, both on all of this many shards.
 fn config(shards: u32, [a, b]: [u32; 2]) -> SimulationConfig {
     let job = |name, shares| {
         format!(

@@ -83,7 +83,7 @@ pub(super) struct Tracer {
 }
 
 impl Tracer {
-    /// A trace of a run of `length` nanoseconds in so many slices.
+    /// A trace of a run of `length` nanoseconds in this many slices.
     pub(super) fn new(
         classes: impl Iterator<Item = String>,
         (length, slices): (u64, usize),

@@ -15,7 +15,7 @@
 //! and counts are plain numbers, where `k`, `M`, `G` are powers of 1024. The other keys are named
 //! as the fields of the kind's parameters: [`Ideal`] (where `bandwidth` stands for both
 //! directions), [`Flash`], [`Cloud`], [`Hdd`]. A RAID0 has `chunk`, a size, and `members`, a list
-//! of presets and of disk files beside this one.
+//! of presets and of disk files alongside this one.
 //!
 //! A surface names the region of the loads that the disk carries, and its latencies on the idle
 //! disk; the other fields of [`SurfaceModel`](crate::surface::SurfaceModel) are optional:
@@ -177,8 +177,9 @@ impl DiskSpec {
         presets::names()
     }
 
-    /// The names of machines and volumes that clouds rent out; volumes of any size, such as `gp2-500GiB`
-    /// and, with provisioned operations per second, `io2-500GiB-20000`, by an example each.
+    /// The names of machines and volumes that clouds rent out; volumes of any size, such as
+    /// `gp2-500GiB` and, with provisioned operations per second, `io2-500GiB-20000`, by an example
+    /// each.
     ///
     /// # Errors
     /// The table that comes with the crate cannot be read.

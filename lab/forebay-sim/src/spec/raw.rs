@@ -33,7 +33,7 @@ pub(super) struct RawCommon {
     pub(super) file_system: Option<Located<RawFileSystem>>,
 }
 
-/// Declares a kind's keys beside those of every kind. (What serde offers for that, `flatten`,
+/// Declares a kind's keys alongside those of every kind. (What serde offers for that, `flatten`,
 /// loses the places of values and accepts unknown keys.)
 macro_rules! disk_keys {
     ($name:ident { $($key:ident: $type:ty,)* }) => {

@@ -37,9 +37,9 @@ const UNITS: [(&str, f64); 2] = [("us", 1e-3), ("ns", 1e-6)];
 const SEPARATORS: [char; 3] = [',', ';', '\t'];
 /// What programs write for a figure that is not there.
 const NOTHING: [&str; 6] = ["", "na", "n/a", "nan", "null", "none"];
-/// Without lines of missed loads a file has at most so many different loads along each axis.
+/// Without lines of missed loads a file has at most this many different loads along each axis.
 const AXIS_MAX: usize = 64;
-/// So many characters of what is wrong are quoted.
+/// This many characters of what is wrong are quoted.
 const QUOTED_MAX: usize = 80;
 
 impl Grid {
@@ -57,14 +57,14 @@ impl Grid {
     /// Reads the CSV `text` of the file called `file`: a line with the names
     /// `w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped` or
     /// `write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms`, with `p99_ms` and `p999_ms` where
-    /// they are known, then a line for each load. Lines that begin with `#` are skipped, and so is a
-    /// first column without a name. Latencies of writes have `write_` before their names. Latencies
-    /// may be in `_us` and `_ns`. Figures may be in quotes, and
-    /// apart by semicolons or tabs; then they may have decimal commas.
+    /// they are known, then a line for each load. Lines that begin with `#` are skipped, and so is
+    /// a first column without a name. Latencies of writes have `write_` before their names.
+    /// Latencies may be in `_us` and `_ns`. Figures may be in quotes, and apart by semicolons or
+    /// tabs; then they may have decimal commas.
     ///
-    /// A line with empty latencies, or `NA` or `NaN`, is a load that the disk did not carry, and one with 1 as
-    /// `missed`. In a file without such lines and such a column every combination of the loads along
-    /// both axes that has no line is one.
+    /// A line with empty latencies, or `NA` or `NaN`, is a load that the disk did not carry, and
+    /// one with 1 as `missed`. In a file without such lines and such a column every combination of
+    /// the loads along both axes that has no line is one.
     ///
     /// # Errors
     /// A column is missing or unknown, a figure is out of bounds, a load is given twice, or there

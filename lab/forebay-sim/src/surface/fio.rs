@@ -14,7 +14,7 @@ use super::grid::Grid;
 
 /// The longest file that is read, in bytes: histograms make some 100 KiB of each load.
 const BYTES_MAX: u64 = 1 << 30;
-/// fio and programs around it may print so many lines before the JSON, each so long.
+/// fio and programs around it may print this many lines before the JSON, each so long.
 const LINES_BEFORE_MAX: u64 = 100;
 const LINE_BYTES_MAX: u64 = 1 << 16;
 /// What some programs put before a text.
@@ -22,7 +22,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The largest loads: far above any disk.
 const BANDWIDTH_MAX: f64 = 1e15;
 const IOPS_MAX: f64 = 1e12;
-/// So many characters of a name are quoted.
+/// This many characters of a name are quoted.
 const QUOTED_MAX: usize = 80;
 
 /// What fio prints, as far as it is looked at.
@@ -52,9 +52,10 @@ impl Grid {
     /// `job(r_idx=0,w_idx=0,write_bw=0,r_iops=0)`, one for each load. Other jobs, a byte order mark
     /// and lines before and after the JSON are skipped.
     ///
-    /// A load is what the job carried (`iops` of reads, `bw_bytes` of writes), and what its name says
-    /// where both differ by 5 % at most. A load of which the disk carried less than 97 % is one that
-    /// it missed. [`Grid::remarks`] says where loads and sizes of requests are not as expected.
+    /// A load is what the job carried (`iops` of reads, `bw_bytes` of writes), and what its name
+    /// says where both differ by 5 % at most. A load of which the disk carried less than 97 % is
+    /// one that it missed. [`Grid::remarks`] says where loads and sizes of requests are not as
+    /// expected.
     ///
     /// # Errors
     /// The text is no such JSON, a figure is out of bounds, a load is given twice, a job that was

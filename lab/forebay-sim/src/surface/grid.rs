@@ -6,9 +6,9 @@ use forebay_config::{ConfigError, Position};
 
 /// A minute.
 pub(super) const LATENCY_MAX_US: f64 = 60e6;
-/// A surface that a disk is fitted to has at least so many cells,
+/// A surface that a disk is fitted to has at least this many cells,
 const CELLS_MIN: usize = 16;
-/// and so many different loads along each axis: the fit takes time for every combination of them.
+/// and this many different loads along each axis: the fit takes time for every combination of them.
 const LOADS: RangeInclusive<usize> = 3..=32;
 /// The most cells of any surface.
 const CELLS_MAX: usize = 32 * 32;
@@ -135,8 +135,8 @@ impl Grid {
         )
     }
 
-    /// Whether the load `at` is a new one, for which there is room; if not, why, with `advice` where
-    /// it was given before.
+    /// Whether the load `at` is a new one, for which there is room; if not, why, with `advice`
+    /// where it was given before.
     pub(super) fn check_new(&self, at: (f64, f64), advice: &str) -> Result<(), String> {
         if self.loads().any(|other| other == at) {
             return Err(format!("this load was given before; {advice}"));

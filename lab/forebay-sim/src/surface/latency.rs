@@ -18,7 +18,7 @@ const STEP_MIN: f64 = 0.02;
 pub type Percentiles = (f64, f64);
 
 /// The median and the 95th percentile of reads at random times,
-/// `read_iops` per second or else some probes, beside writes of 128 KiB;
+/// `read_iops` per second or else some probes, alongside writes of 128 KiB;
 /// `None` if the disk cannot carry the load.
 pub fn percentiles(
     model: &SurfaceModel,

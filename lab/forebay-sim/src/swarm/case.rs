@@ -76,7 +76,7 @@ pub struct Settings {
     /// Names of jobs that hold what their requests were granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<String>,
-    /// What mixes cost beside their parts, in percent, at equal steps of the part of writes.
+    /// What mixes cost alongside their parts, in percent, at equal steps of the part of writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix_percent: Option<[u32; 5]>,
     /// What changes on the way.

@@ -83,11 +83,11 @@ mod tests {
     }
 
     /// Two shards that each said that the other was behind woke each other for ever; a class on a
-    /// late shard starved beside another on it, and beside holders who had filled the disk. A class
-    /// whose holder was given up lagged by what it had been charged. Classes with few shares used all
-    /// that their late shard may overdraw, hid what a sibling was owed, and were waited for each time
-    /// they asked for a little. What late shards overdrew came on top of a request at eight times its
-    /// cost, and all waited beside an empty disk until both were paid for.
+    /// late shard starved alongside another on it, and alongside holders who had filled the disk. A
+    /// class whose holder was given up lagged by what it had been charged. Classes with few shares
+    /// used all that their late shard may overdraw, hid what a sibling was owed, and were waited
+    /// for each time they asked for a little. What late shards overdrew came on top of a request at
+    /// eight times its cost, and all waited alongside an empty disk until both were paid for.
     #[test]
     fn scenarios_that_once_failed_hold() {
         for seed in [8118, 1998, 13_207, 4058, 32_436, 35_324, 45_491, 86_023, 17_853, 56_502] {

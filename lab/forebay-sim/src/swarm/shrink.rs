@@ -94,7 +94,7 @@ fn remove_job(scenario: &mut Scenario, job: usize) {
     scenario.settings.holders.retain(|holder| *holder != job.name);
 }
 
-/// Moves all jobs to the first so many shards.
+/// Moves all jobs to the first this many shards.
 fn keep_shards(scenario: &mut Scenario, shards: u32) {
     scenario.shards = shards;
     let on = |numbers: &mut Vec<u32>| {

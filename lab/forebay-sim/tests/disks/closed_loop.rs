@@ -30,7 +30,7 @@ pub(crate) struct LoadResult {
 
 const COMMANDS: u64 = 20_000;
 
-/// Runs `load` on a fresh disk, for so many commands that their start and end do not matter.
+/// Runs `load` on a fresh disk, for this many commands that their start and end do not matter.
 pub(crate) fn run(spec: &DiskSpec, load: Load) -> LoadResult {
     let mut disk = spec.build(1);
     let mut offsets = Rng::new(1, &[]);

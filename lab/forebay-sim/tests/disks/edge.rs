@@ -22,7 +22,7 @@ fn a_seed_gives_one_run_and_another_seed_another() {
     }
 }
 
-/// The reads that wait after `seconds`, at so many times what the disk does.
+/// The reads that wait after `seconds`, at this many times what the disk does.
 fn waiting(disk: &DiskSpec, times: f64, seconds: f64) -> u64 {
     let rates = disk.build(1).rates();
     let read_iops = rates.read_iops as f64 * times;
@@ -44,8 +44,8 @@ fn beyond_the_edge_the_queue_grows_by_what_is_too_much() {
     }
 }
 
-/// The median and the 99th percentile of what reads take in an i3, in milliseconds, beside so many
-/// writes that wait at any time.
+/// The median and the 99th percentile of what reads take in an i3, in milliseconds, alongside this
+/// many writes that wait at any time.
 fn in_disk_ms(policy: Policy, writes: u32) -> [f64; 2] {
     let disk = DiskSpec::resolve("i3.2xlarge").unwrap().build(1);
     let job = |name: &str, kind: &str, parallelism: u32, size: &str| {

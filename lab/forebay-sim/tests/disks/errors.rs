@@ -10,7 +10,7 @@ fn error_message(text: &str) -> String {
     Grid::parse("s.csv", text).unwrap_err().to_string()
 }
 
-/// A surface of so many loads along each axis, with `line` in it too.
+/// A surface of this many loads along each axis, with `line` in it too.
 fn surface(writes: u32, reads: u32, line: &str) -> String {
     let loads = (0..writes).flat_map(|write| (0..reads).map(move |read| (write, read)));
     let cells = loads.map(|(write, read)| format!("{write}e6,{read}000,0.1,0.2,0\n"));

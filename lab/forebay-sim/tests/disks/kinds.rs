@@ -29,7 +29,7 @@ fn the_rates_of_four_channels_are_what_it_does() {
     assert_eq!((rates.read_bandwidth, rates.write_bandwidth), (300_000_000, 300_000_000));
 }
 
-/// Runs 4 KiB reads, and gives their rate beside the one that the disk states.
+/// Runs 4 KiB reads, and gives their rate alongside the one that the disk states.
 fn reads(name: &str, depth: u64) -> (u64, u64) {
     let disk = DiskSpec::resolve(name).unwrap();
     let seen = run(&disk, Load { op: Op::Read, len: 4096, depth });

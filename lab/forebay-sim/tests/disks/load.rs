@@ -13,17 +13,17 @@ const WRITES_MAX: u64 = 64;
 /// Probes per second where there are no reads, and how many of them are made.
 const PROBES_PER_SECOND: f64 = 10.0;
 const PROBES: usize = 40;
-/// Otherwise a round of reads takes so many seconds, and at least so many reads.
+/// Otherwise a round of reads takes this many seconds, and at least this many reads.
 const SECONDS: f64 = 0.02;
 const READS_MIN: f64 = 6000.0;
 /// Rounds follow until the median rises by less than this factor from one to the
 /// next, which it does not soon where the queue grows,
 const RISE: f64 = 1.1;
-/// but no more than so many.
+/// but no more than this many.
 const ROUNDS_MAX: usize = 12;
 
 /// Median and 95th percentile in microseconds of random reads at `read_iops`,
-/// beside writes of `write_bandwidth` bytes per second at even times.
+/// alongside writes of `write_bandwidth` bytes per second at even times.
 pub(crate) fn percentiles(
     disk: &mut dyn SimDisk,
     write_bandwidth: f64,
@@ -89,7 +89,7 @@ impl Load {
         }
     }
 
-    /// Both percentiles of so many reads.
+    /// Both percentiles of this many reads.
     fn round(&mut self, disk: &mut dyn SimDisk, wanted: usize) -> (f64, f64) {
         let mut latencies = Vec::with_capacity(wanted);
         while latencies.len() < wanted {

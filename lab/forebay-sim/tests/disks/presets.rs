@@ -1,4 +1,4 @@
-//! The presets are what the fit makes of the surfaces beside them.
+//! The presets are what the fit makes of the surfaces alongside them.
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! Machines and volumes that clouds rent out: what their rows and rules give, beside what was measured of others.
+//! Machines and volumes that clouds rent out: what their rows and rules give, alongside what was
+//! measured of others.
 
 use forebay_core::Op;
 use forebay_sim::spec::DiskSpec;
@@ -17,7 +18,8 @@ fn above(predicted: [f64; 4], measured: [f64; 4]) -> [f64; 4] {
     std::array::from_fn(|place| predicted[place] / measured[place] - 1.0)
 }
 
-/// The rule by which sizes are derived, for sizes that were measured too: so many times the disk of another one.
+/// The rule by which sizes are derived, for sizes that were measured too: this many times the disk
+/// of another one.
 #[test]
 fn what_an_array_does_is_predicted_within_5_percent_where_its_disks_are_the_same() {
     for (one, disks, whole) in [
@@ -29,7 +31,8 @@ fn what_an_array_does_is_predicted_within_5_percent_where_its_disks_are_the_same
         let above = above(rates(one).map(|rate| rate * disks), rates(whole));
         assert!(above.iter().all(|part| part.abs() < 0.05), "{whole}: {above:?}");
     }
-    // "15GB/s read storage throughput and over 3 million read IOPS": techblog.cloudperf.net, 4 April 2017
+    // "15GB/s read storage throughput and over 3 million read IOPS": techblog.cloudperf.net, 4
+    // April 2017
     let [reads, read_bytes, ..] = rates("i3.16xlarge");
     assert!((3e6..3.3e6).contains(&reads) && (15e9..16.5e9).contains(&read_bytes));
 }

@@ -18,7 +18,7 @@ const FAULT_MS: u64 = 500;
 const BACK_MS: u64 = 200;
 const END_MS: u64 = 2_000;
 
-/// Two classes of equal shares that read a file each, on all of so many shards.
+/// Two classes of equal shares that read a file each, on all of this many shards.
 struct Readers {
     shards: u32,
     /// Requests of each class at once, on all shards together.

@@ -1,4 +1,4 @@
-//! The window that is found by trials, beside that of the figures and beside no scheduler.
+//! The window that is found by trials, alongside that of the figures and alongside no scheduler.
 
 use std::time::Duration;
 

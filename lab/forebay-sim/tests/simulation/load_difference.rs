@@ -108,7 +108,7 @@ fn finds(difference: &Difference, job: &str, figure: Figure) -> bool {
     difference.changes.iter().filter(of).any(|change| change.loss().is_some())
 }
 
-/// Of so many seeds: in how many anything is found on the same disk, the writes lost, and the
+/// Of this many seeds: in how many anything is found on the same disk, the writes lost, and the
 /// reads slower; and in how many there is no answer on the same disk.
 fn compare(uneven: bool, seeds: std::ops::Range<u64>) -> [u32; 4] {
     let mut found = [0; 4];
@@ -210,7 +210,8 @@ fn another_load_is_not_comparable() {
 }
 
 /// All of it:
-/// `SEEDS=100 cargo test -p forebay-sim --test simulation load_difference -- --ignored --nocapture`.
+/// `SEEDS=100 cargo test -p forebay-sim --test simulation load_difference -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "takes some minutes"]
 fn table_of_power_and_false_alarms() {

@@ -1,5 +1,5 @@
 //! Sequential streams on a disk that seeks: what goes on where another ended is priced by its
-//! bytes, and shares hold beside random reads.
+//! bytes, and shares hold alongside random reads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,8 +4,8 @@ use std::fs;
 
 use tidy::places;
 
-use super::assert_none;
 use super::prose::pages;
+use super::{all_sources, assert_none, each_crate};
 
 /// A page whose words are those of the sources.
 const GENERATED: &str = "docs/scheduler-constants.md";
@@ -19,12 +19,16 @@ const INSTEAD: &[(&str, &str)] = &[
     ("mended", "fixed"),
     ("passed no class", "unscheduled I/O"),
     ("passes no class", "unscheduled I/O"),
+    ("so many", "this many, or the number"),
     ("told of", "reported"),
     ("tells of", "reports"),
     ("turn late", "late shards"),
     ("turns late", "a late shard"),
     ("whoever", "the noun"),
 ];
+
+/// Those that comments do not use either.
+const NOT_IN_COMMENTS: [&str; 4] = ["anew", "beside", "so many", "whoever"];
 
 /// The text of a page without its code.
 fn text_of(page: &str) -> String {
@@ -50,6 +54,21 @@ fn pages_use_the_terms_of_the_glossary() {
     }
     let instead: Vec<_> = INSTEAD.iter().map(|(word, new)| format!("{word}: {new}")).collect();
     assert_none(found, &format!("words that pages do not use ({})", instead.join("; ")));
+}
+
+#[test]
+fn comments_use_plain_words() {
+    let mut found = Vec::new();
+    each_crate(|name, folder| {
+        for source in all_sources(folder) {
+            let text = fs::read_to_string(folder.join(&source.path)).unwrap();
+            let comments = text.lines().map(str::trim_start).filter(|line| line.starts_with("//"));
+            let words = others(&comments.collect::<Vec<_>>().join("\n"));
+            let words = words.into_iter().filter(|word| NOT_IN_COMMENTS.contains(word));
+            found.extend(words.map(|word| format!("{name} {}: {word}", source.path)));
+        }
+    });
+    assert_none(found, "words that comments do not use");
 }
 
 #[test]

@@ -28,7 +28,7 @@ const IN_FLIGHT_MAX: u64 = 1 << 20;
 const THREADS_MAX: u32 = 128;
 /// How long what is in flight at the end may take.
 const DROP_WAIT_MAX: Duration = Duration::from_secs(5);
-/// The disk's requests are at most so many times smaller than the load's.
+/// The disk's requests are at most this many times smaller than the load's.
 const PARTS_MIN_BYTES: u64 = 128 * 1024;
 
 /// What a shard tells the watching thread.

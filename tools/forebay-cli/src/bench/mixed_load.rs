@@ -1,4 +1,4 @@
-//! Reads beside writes at given rates, on files or a device of its own.
+//! Reads alongside writes at given rates, on files or a device of its own.
 
 use std::num::{NonZero, NonZeroU32};
 use std::path::{Path, PathBuf};
@@ -33,13 +33,13 @@ const SHARDS_MAX: usize = 8;
 /// Fibers of all shards together, reads and writes: each sends its next request when its last is
 /// done, so that more of them are further from a closed loop, and take more memory.
 const FIBERS: [u32; 3] = [4096, 512, 512];
-/// Of so many rates of a fiber the one is taken that all fibers together keep best.
+/// Of this many rates of a fiber the one is taken that all fibers together keep best.
 const FIBER_RATES: u32 = 8;
 /// Fewer requests per second than this come from one shard.
 const SHARD_RATE_MIN: f64 = 1000.0;
-/// Without reads in the load there are so many probes per second.
+/// Without reads in the load there are this many probes per second.
 const PROBES: f64 = 50.0;
-/// A load lasts until so many reads are due, but no more than so many times as long as planned.
+/// A load lasts until this many reads are due, but no more than this many times as long as planned.
 const READS_MIN: f64 = 100.0;
 const PATIENCE: u32 = 10;
 /// The part of a load that may be missing at its end, and how many requests may in any case.
@@ -146,7 +146,7 @@ impl MixedLoad {
         Ok((rates.write_bandwidth as f64, rates.read_iops as f64))
     }
 
-    /// The latencies of reads while so many bytes are written and reads done per second, both at
+    /// The latencies of reads while this many bytes are written and reads done per second, both at
     /// random times; nothing where the disk carried less than 97 % of that.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ impl MixedLoad {
         }
     }
 
-    /// How long a load with so many reads per second lasts: longer for the sake of few reads.
+    /// How long a load with this many reads per second lasts: longer for the sake of few reads.
     fn duration(&self, read_iops: f64) -> Duration {
         let planned = self.options.duration;
         let reads = if read_iops > 0.0 { read_iops } else { PROBES };
@@ -228,7 +228,7 @@ impl MixedLoad {
         JobFile { jobs: jobs.into(), classes: vec![class], groups: Vec::new() }
     }
 
-    /// Requests of one kind, so many per second; no shard runs it where there are none.
+    /// Requests of one kind, this many per second; no shard runs it where there are none.
     fn job(&self, place: usize, kind: JobKind, rate: f64) -> Job {
         let MixedLoadOptions { read_bytes, write_bytes, data_bytes, .. } = self.options;
         let shards = if rate < SHARD_RATE_MIN { 1 } else { self.shard_count };

@@ -188,7 +188,7 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
     shown(options, &report, failed, old.as_ref())
 }
 
-/// Shows `report`, of which so many requests may have failed, and what it is beside `old`.
+/// Shows `report`, of which this many requests may have failed, and what it is alongside `old`.
 fn shown(
     options: &Options,
     report: &Report,

@@ -155,7 +155,7 @@ impl Probe<'_> {
         })
     }
 
-    /// The load of all shards with so many requests of one kind in the disk.
+    /// The load of all shards with this many requests of one kind in the disk.
     fn load(&self, kind: JobKind, reqsize: u32, depth: u32) -> JobFile {
         let file_size = (BYTES / u64::from(self.shard_count)).max(SHARD_BYTES_MIN);
         let job = Job {

@@ -20,7 +20,7 @@ pub(super) struct RunStatus {
 }
 
 impl RunStatus {
-    /// For so many threads that run, and so many jobs.
+    /// For this many threads that run, and this many jobs.
     pub(super) fn new(threads: usize, jobs: usize) -> Self {
         Self {
             stopped: AtomicBool::new(false),

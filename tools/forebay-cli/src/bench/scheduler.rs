@@ -22,7 +22,7 @@ pub(super) struct Scheduled {
 }
 
 impl Scheduled {
-    /// The scheduler of `plan` for so many threads; `engine` is for I/O threads.
+    /// The scheduler of `plan` for this many threads; `engine` is for I/O threads.
     ///
     /// The open policy stands for no scheduler at all: then limits do not hold either.
     pub(super) fn new(

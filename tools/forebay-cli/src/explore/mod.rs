@@ -66,7 +66,7 @@ pub(crate) struct Options {
     /// file that is there is kept as explore.csv.old]
     #[arg(long, value_name = "FILE.csv")]
     save: Option<PathBuf>,
-    /// Go on with the interrupted measurement of DIR whose loads are kept beside --save
+    /// Go on with the interrupted measurement of DIR whose loads are kept alongside --save
     #[arg(long, conflicts_with_all = ["from", "disk"])]
     resume: bool,
     /// A goal: a percentile of reads and its longest latency, such as p95=1ms; may be given several
@@ -117,7 +117,8 @@ struct LoadOptions {
     #[arg(long, requires = "trim", conflicts_with_all = ["from", "place"], value_name = "TIME",
           value_parser = span::parse)]
     trim_after: Option<Duration>,
-    /// On a simulated disk: of which requests the latencies are. Regions in a forebay.yaml are of reads
+    /// On a simulated disk: of which requests the latencies are. Regions in a forebay.yaml are of
+    /// reads
     #[arg(long, value_enum, default_value_t = Timed::Reads, conflicts_with_all = ["from", "place"],
           value_name = "REQUESTS")]
     latency_of: Timed,

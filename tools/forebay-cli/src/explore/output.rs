@@ -48,7 +48,7 @@ impl Pictures {
 }
 
 /// Gives what is at `path` another name, which is said, so that the results of an earlier
-/// measurement are there beside the new ones.
+/// measurement are there alongside the new ones.
 pub(super) fn set_aside(path: &Path) -> Result<(), Failure> {
     if !path.exists() {
         return Ok(());

@@ -23,7 +23,7 @@ const QOS_FILE: &str = "/sys/fs/cgroup/io.cost.qos";
 const PAGE: u64 = 4096;
 /// A request of a class that works in the background, in bytes.
 const LARGE: u64 = 128 << 10;
-/// So many of them make half a period.
+/// This many of them make half a period.
 const LARGE_REQUESTS: u64 = 16;
 /// Half of the shortest and of the longest period that the kernel has, in microseconds.
 const HALF_PERIOD_US: RangeInclusive<u64> = 500..=500_000;
@@ -98,7 +98,8 @@ fn each<'a>(disks: &[KernelDisk<'a>], part: impl Fn(&KernelDisk<'a>) -> String) 
 fn rates(figures: &DiskFigures) -> [Rates; 2] {
     let (rates, measured) = (&figures.rates, &figures.properties.measured);
     let of = |direction: &MeasuredDirection, at_random: u64, bytes: u64| {
-        // published figures are of random requests; without a head to move, a disk does no more in sequence
+        // published figures are of random requests; without a head to move, a disk does no more in
+        // sequence
         let assumed = if measured.seeks { (bytes / PAGE).max(1) } else { at_random };
         Rates { bytes, in_sequence: direction.sequential_iops.unwrap_or(assumed), at_random }
     };
@@ -126,9 +127,10 @@ fn model([read, write]: &[Rates; 2]) -> String {
 
 /// The keys of `io.cost.qos`.
 ///
-/// Percentiles of 0 turn the latency signal of the kernel off, which swings. It then hands out disk time
-/// at one rate, and the latencies only set its period, which is twice as long (`ioc_refresh_period_us`).
-/// In a shorter period a class with a small share cannot send even one large request.
+/// Percentiles of 0 turn the latency signal of the kernel off, which swings. It then hands out disk
+/// time at one rate, and the latencies only set its period, which is twice as long
+/// (`ioc_refresh_period_us`). In a shorter period a class with a small share cannot send even one
+/// large request.
 fn qos(rates: &[Rates; 2]) -> String {
     let us = half_period_us(rates);
     format!("rpct=0.00 rlat={us} wpct=0.00 wlat={us} min={RATE_PERCENT}.00 max={RATE_PERCENT}.00")

@@ -44,7 +44,7 @@ pub(super) fn recommended(depth: u64, threads: Threads) -> Queues {
 }
 
 impl Queues {
-    /// Why so many.
+    /// Why this many.
     pub(super) fn explain(self, depth: u64, threads: Threads) -> String {
         let Self { count, local_depth } = self;
         let Threads { shards, nodes } = threads;

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use forebay_load::results::series::Series;
 
-/// So many lines are told apart in a chart.
+/// This many lines are told apart in a chart.
 pub(super) const LINES_MAX: usize = 16;
 
-/// The run with the jobs that moved most bytes, and with the classes that had most disk time, in the
-/// order they had.
+/// The run with the jobs that moved most bytes, and with the classes that had most disk time, in
+/// the order they had.
 pub(super) fn busiest(series: &Series) -> Cow<'_, Series> {
     if series.jobs.len() <= LINES_MAX && series.classes.len() <= LINES_MAX {
         return Cow::Borrowed(series);

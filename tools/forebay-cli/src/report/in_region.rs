@@ -8,8 +8,8 @@ use forebay_report::{Chart, Mark};
 
 /// Bytes of the requests that regions are of: reads, and writes.
 const LENS: [f64; 2] = [4096.0, 131_072.0];
-/// Requests of more than so many times that, or fewer, are another load, and a region that ends at so
-/// many times what the disk does is another disk's.
+/// Requests of more than this many times that, or fewer, are another load, and a region that ends
+/// at this many times what the disk does is another disk's.
 const OTHER: f64 = 2.0;
 
 /// A run drawn into its region.

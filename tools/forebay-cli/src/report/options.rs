@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// The results
     #[arg(value_name = "RESULTS.json")]
     results: PathBuf,
-    /// Results to show beside them, on the same scales
+    /// Results to show alongside them, on the same scales
     #[arg(long, value_name = "OTHER.json")]
     compare: Option<PathBuf>,
     /// Where the page or the picture (SVG) goes

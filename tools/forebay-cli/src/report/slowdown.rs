@@ -6,7 +6,7 @@ use forebay_report::verdict::{SLOWER, is_alike};
 /// A disk that got slow is so for this part of the run at least, to its end; before that it was faster
 /// for twice as long.
 const SLOW_PART: usize = 8;
-/// And so it is in so many samples.
+/// And so it is in this many samples.
 const SLOW_SAMPLES: usize = 3;
 /// It is slower than it was in all but this part of what was before, or it only varies.
 const SLOW_BEFORE_PART: usize = 10;

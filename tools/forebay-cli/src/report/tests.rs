@@ -1,5 +1,5 @@
-//! What runs that go wrong are said to be, beside the stories of `tests/monitoring`, and what is kept of
-//! runs over time.
+//! What runs that go wrong are said to be, alongside the stories of `tests/monitoring`, and what is
+//! kept of runs over time.
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ use forebay_sim::spec::DiskSpec;
 
 use super::{figures, html};
 
-/// Queries beside compaction on a disk of 10,000 small requests per second.
+/// Queries alongside compaction on a disk of 10,000 small requests per second.
 const JOBS: &str = "
 - name: query
   type: randread
@@ -49,7 +49,7 @@ fn kinds(run: &RunResult) -> Vec<FindingKind> {
     figures::of(run, None).iter().map(|finding| finding.kind).collect()
 }
 
-/// The model of the disk's rates, times so many percent.
+/// The model of the disk's rates, times this many percent.
 fn told(config: &SimulationConfig, percent: u64) -> SchedulerConfig {
     let rates = config.disk.rates();
     let told = |rate: u64| rate * percent / 100;

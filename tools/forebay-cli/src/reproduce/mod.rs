@@ -28,7 +28,7 @@ use crate::whole_file;
 use repeated::RepeatedExperiment;
 use results::Results;
 
-/// Repeat the published experiments on simulated disks, beside their figures.
+/// Repeat the published experiments on simulated disks, alongside their figures.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Options {
     /// Experiments to run, such as 2016-shares or its number S0-12 [default: all]
@@ -36,8 +36,8 @@ pub(crate) struct Options {
     /// Where to write the charts and index.html
     #[arg(long, value_name = "DIR", default_value = "forebay-reproduce")]
     out: PathBuf,
-    /// Write all on one page too, with the datastore examples over time and with all values of charts
-    /// as JSON
+    /// Write all on one page too, with the datastore examples over time and with all values of
+    /// charts as JSON
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
     /// Run each for as long as the published one, instead of shortened
@@ -50,7 +50,7 @@ pub(crate) struct Options {
     /// not depend on it
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
-    /// How to print what came out: as JSON, the published figures beside ours
+    /// How to print what came out: as JSON, the published figures alongside ours
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The same as --format json

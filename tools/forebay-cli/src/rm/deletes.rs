@@ -21,9 +21,9 @@ use crate::console::{note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
-/// So many files are handed over with one flush.
+/// This many files are handed over with one flush.
 const BATCH: usize = 256;
-/// So many may wait to be freed; the walk stands still meanwhile.
+/// This many may wait to be freed; the walk stands still meanwhile.
 const WAITING_MAX: usize = 16_384;
 /// The shortest and the longest time between two looks.
 const LOOK_MIN: Duration = Duration::from_micros(50);
@@ -110,7 +110,7 @@ impl<'a> Deletes<'a> {
         self.here.as_ref().is_some_and(|(_, here)| here.is_same(dir))
     }
 
-    /// [`Deletes::file`], of a file beside the trash.
+    /// [`Deletes::file`], of a file alongside the trash.
     pub(super) fn file_here(&mut self, name: &OsStr, entry: &Entry, path: PathBuf) {
         if let Some((dir, here)) = self.here.take() {
             self.file(&dir, name, entry, path);
@@ -154,8 +154,8 @@ impl<'a> Deletes<'a> {
         }
     }
 
-    /// All files of the directory where the walk is were told: they have left it afterwards, and its
-    /// descriptor may be closed.
+    /// All files of the directory where the walk is were told: they have left it afterwards, and
+    /// its descriptor may be closed.
     pub(super) fn leave(&mut self) {
         self.hand_over();
         self.wait(|deletes| deletes.moving.is_empty());

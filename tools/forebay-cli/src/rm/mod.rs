@@ -154,8 +154,8 @@ fn one(path: &Path, options: &Options, deletes: &mut Deletes<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Where what is deleted waits to be freed: beside it, or in it where nothing may be made beside it
-/// and the directory itself will stay.
+/// Where what is deleted waits to be freed: alongside it, or in it where nothing may be made
+/// alongside it and the directory itself will stay.
 fn trash(argument: &Argument, path: &Path) -> Result<(OwnedFd, PathBuf), Errno> {
     let Argument { parent, parent_path, name, entry } = argument;
     if may_delete_in(parent).is_ok() || !entry.is_dir() {

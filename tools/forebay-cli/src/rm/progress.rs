@@ -17,7 +17,7 @@ impl RmProgress {
         Self { bar: ProgressBar::new(1).with_style(style) }
     }
 
-    /// So much is done, so much of the next file is freed, and so many files wait.
+    /// So much is done, so much of the next file is freed, and this many files wait.
     pub(super) fn show(&self, counts: &Counts, under_way: u64, waiting: usize) {
         if self.bar.is_hidden() {
             return;

@@ -6,7 +6,7 @@ use forebay_load::results::text;
 use forebay_report::{Chart, DrawError, Mark, Page, svg};
 use forebay_sim::simulation::{Correction, Trace};
 
-/// So many time slices fill a chart, and hold enough requests for a percentile.
+/// This many time slices fill a chart, and hold enough requests for a percentile.
 pub(super) const SLICES: usize = 200;
 
 /// The page as HTML.

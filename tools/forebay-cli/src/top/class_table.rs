@@ -34,7 +34,7 @@ const COLUMNS: [Column; 10] = [
 /// A class's cells, in the order of the columns.
 pub(super) type Cells = [String; COLUMNS.len()];
 
-/// Lines of at most so many columns.
+/// Lines of at most this many columns.
 pub(super) struct ClassTable {
     name: usize,
     /// Columns that are left out sooner are left out.

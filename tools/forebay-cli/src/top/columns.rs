@@ -24,7 +24,7 @@ pub(super) fn within(text: &str, columns: usize) -> &str {
     end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-/// So many columns of it, with a mark where some is missing.
+/// This many columns of it, with a mark where some is missing.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -32,7 +32,7 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     format!("{}~", within(text, columns.saturating_sub(1)))
 }
 
-/// Exactly so many columns, with blanks behind it or with a mark where some is missing.
+/// Exactly this many columns, with blanks behind it or with a mark where some is missing.
 pub(super) fn padded(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
     let blanks = columns.saturating_sub(width(&text));

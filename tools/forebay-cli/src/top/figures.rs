@@ -49,7 +49,7 @@ pub(super) struct DiskInterval {
     pub(super) classes: Vec<ClassInterval>,
 }
 
-/// Of a class on a disk, beside its figures.
+/// Of a class on a disk, alongside its figures.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClassInterval {
     /// Per second.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::open_metrics::parse;
 use super::*;
 
-/// A disk that did so many operations in so many seconds of its time, of the class `c`.
+/// A disk that did this many operations in this many seconds of its time, of the class `c`.
 fn scrape(operations: u32, waited: f64) -> Scrape {
     let of = "{mountpoint=\"d\",class=\"c\"}";
     let le = |le: &str, count: u32| {
@@ -113,7 +113,7 @@ fn a_percentile_beyond_the_last_bound_is_the_last_bound() {
     assert_eq!(percentile(&[], &[], 0.99), 0.0);
 }
 
-/// A disk with these lines beside the usual ones.
+/// A disk with these lines alongside the usual ones.
 fn with(lines: &str) -> Scrape {
     let of = "{mountpoint=\"d\",class=\"c\"}";
     let text = format!(

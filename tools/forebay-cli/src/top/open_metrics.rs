@@ -150,7 +150,7 @@ impl Scrape {
             Some(labels.swap_remove(at).1)
         };
         let (disk, class, bound) = (take("mountpoint"), take("class"), take("le"));
-        // all others are of whoever gave them, such as the run of `bench`, which shows one at a time
+        // all others are of the one who gave them, such as the run of `bench`, which shows one at a time
         let key = match part_label(name).and_then(take) {
             Some(part) => format!("{name}/{part}"),
             None => name.to_owned(),
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(odd.find("c").unwrap().values["shares"], 100.0);
         let disk = scrape.find("d").unwrap();
         assert_eq!(disk.values["device_done_bytes_total/read"], 9.0);
-        // labels that others put beside it are not its part
+        // labels that others put alongside it are not its part
         assert_eq!(disk.values["engines/threads"], 2.0);
         assert_eq!(disk.find("c").unwrap().buckets["wait"], [(f64::INFINITY, 7.0)]);
         assert_eq!(disk.find("c").unwrap().values["limit"], 3.0);

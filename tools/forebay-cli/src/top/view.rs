@@ -11,7 +11,7 @@ use super::figures::{ClassInterval, DiskInterval, Interval};
 /// The least width that words are broken for.
 const WORDS_MIN: usize = 20;
 
-/// Lines of at most so many columns, and of 20 at least.
+/// Lines of at most this many columns, and of 20 at least.
 pub(super) fn lines(name: &str, interval: &Interval, columns: usize) -> Vec<String> {
     let columns = columns.max(WORDS_MIN);
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! The program beside which is traced.
+//! The program alongside which is traced.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! For how long is traced, and beside what.
+//! For how long is traced, and alongside what.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ use forebay_core::{DiskModel, DiskTime, StepMax};
 const RANGE_MIN: u64 = 1 << 20;
 /// Nor is it longer than this.
 const RANGE_MAX: u64 = 1 << 30;
-/// So many times the bytes of a range are no discards of ranges before it that came late.
+/// This many times the bytes of a range are no discards of ranges before it that came late.
 const WHOLE_TIMES: u64 = 16;
 /// Of what the disk was seen to do the latest steps count most: of each this part, one of 8.
 const RECENT: u64 = 8;

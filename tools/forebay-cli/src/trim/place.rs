@@ -9,7 +9,7 @@ use rustix::fs::statvfs;
 use crate::failure::Failure;
 
 /// File systems that take ranges from 0 to their size. Others have addresses of their own, or
-/// trim what is beside the ranges with each call.
+/// trim what is alongside the ranges with each call.
 const KINDS: [&str; 4] = ["ext3", "ext4", "f2fs", "xfs"];
 const SECTOR: u64 = 512;
 
@@ -56,7 +56,8 @@ impl Place {
                 KINDS.join(", ")
             )));
         }
-        // A mount that is read-only on its own (a bind mount) can be trimmed: its filesystem changes.
+        // A mount that is read-only on its own (a bind mount) can be trimmed: its filesystem
+        // changes.
         if mount.is_read_only_filesystem() {
             return Err(Failure::Input(format!(
                 "the file system at `{shown}` is mounted read-only, so it cannot be trimmed; \

@@ -15,9 +15,9 @@ use crate::console::note;
 use crate::failure::Failure;
 use crate::whole_file;
 
-/// So many runs are kept.
+/// This many runs are kept.
 const KEPT: usize = 200;
-/// So many of the last are drawn in a line of text.
+/// This many of the last are drawn in a line of text.
 const DRAWN: usize = 24;
 const PAGE: &str = "history.html";
 

@@ -45,7 +45,7 @@ pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
     )
 }
 
-/// So many bytes, in GiB unless they are few.
+/// This many bytes, in GiB unless they are few.
 pub(super) fn volume(bytes: u64) -> String {
     let gib = bytes as f64 / f64::from(1 << 30);
     if gib >= 1.0 { format!("{gib:.1} GiB") } else { format!("{:.0} MiB", gib * 1024.0) }
@@ -138,7 +138,7 @@ fn curves(text: &mut String, fit: &Fit) -> std::fmt::Result {
     Ok(())
 }
 
-/// The sizes of writes that reads were measured beside.
+/// The sizes of writes that reads were measured alongside.
 pub(super) fn mix_sizes(fit: &Fit) -> Vec<u32> {
     let mut sizes: Vec<u32> = fit.mixes.iter().map(|mix| mix.write_bytes).collect();
     sizes.dedup();

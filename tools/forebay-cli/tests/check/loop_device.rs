@@ -19,7 +19,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// XFS with blocks of so many bytes; none, after saying why, where it cannot be had.
+    /// XFS with blocks of this many bytes; none, after saying why, where it cannot be had.
     fn new(block: u32) -> Option<Self> {
         if !rustix::process::getuid().is_root() {
             skipped("only root can mount a loop device");

@@ -71,7 +71,7 @@ impl Bed {
         bed
     }
 
-    /// A directory with so many files of so many MiB, on the disk.
+    /// A directory with this many files of this many MiB, on the disk.
     pub(crate) fn files(&self, name: &str, count: u64, mib: u64) -> PathBuf {
         let dir = self.point.join(name);
         fs::create_dir(&dir).unwrap();
@@ -85,7 +85,7 @@ impl Bed {
         dir
     }
 
-    /// A file of so many extents of so many bytes: behind each is a hole of one block.
+    /// A file of this many extents of this many bytes: behind each is a hole of one block.
     pub(crate) fn extents(&self, name: &str, count: u64, len: u64) -> PathBuf {
         const HOLE: u64 = 4096;
         let path = self.point.join(name);

@@ -17,7 +17,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Now and then a small read of the heaviest class, on one shard, beside all the work of the
+/// Now and then a small read of the heaviest class, on one shard, alongside all the work of the
 /// others that there can be.
 const JOBS: &str = "
 - name: urgent

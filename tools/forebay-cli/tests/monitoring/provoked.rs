@@ -95,7 +95,7 @@ impl Drop for LoopDisk {
     }
 }
 
-/// So many MiB that are on the disk.
+/// This many MiB that are on the disk.
 fn file(path: &Path, mib: usize) {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(true).open(path).unwrap();

@@ -24,7 +24,7 @@ fn forebay() -> Command {
     Command::new(env!("CARGO_BIN_EXE_forebay"))
 }
 
-/// The results of some seconds on a simulated disk of so many bytes per second.
+/// The results of some seconds on a simulated disk of this many bytes per second.
 fn results(lab: &Lab, name: &str, bandwidth: u64, seed: &str) -> PathBuf {
     results_of(lab, name, bandwidth, seed, "", JOBS)
 }
@@ -41,7 +41,7 @@ fn results_of(
     beside(lab, name, bandwidth, seed, fault, jobs, "off")
 }
 
-/// The same beside a run with another scheduler, or `off`.
+/// The same alongside a run with another scheduler, or `off`.
 fn beside(
     lab: &Lab,
     name: &str,

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 /// Short, so that the tests are.
 pub(crate) const TIMES: [&str; 4] = ["--duration", "300ms", "--warmup", "50ms"];
 
-/// Small reads beside large writes.
+/// Small reads alongside large writes.
 pub(crate) const MIXED: &str = "
 - name: reads
   type: randread

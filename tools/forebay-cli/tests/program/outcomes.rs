@@ -15,7 +15,7 @@ fn forebay() -> Command {
     Command::new(env!("CARGO_BIN_EXE_forebay"))
 }
 
-/// The disk of the lab with so many reads per second, which any disk does.
+/// The disk of the lab with this many reads per second, which any disk does.
 fn properties(lab: &Lab, read_iops: u32) -> PathBuf {
     let dir = lab.dir.path().display();
     let text = format!(

@@ -1,4 +1,4 @@
-//! Mixes by the region that `explore` wrote, beside the straight line.
+//! Mixes by the region that `explore` wrote, alongside the straight line.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

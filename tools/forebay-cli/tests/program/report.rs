@@ -108,7 +108,7 @@ fn the_charts_of_2016_are_on_a_page_and_show_what_the_results_say() {
         };
         shows(charts(&dom, title)[0], &columns(jobs, of));
     }
-    // the write load comes later, and the queries have less and wait longer beside it
+    // the write load comes later, and the queries have less and wait longer alongside it
     let sum = |job: usize, seconds: std::ops::Range<f64>| {
         let ends = numbers(&series["ends_seconds"]);
         let rates = numbers(&jobs[job]["bandwidth_bytes_per_second"]);

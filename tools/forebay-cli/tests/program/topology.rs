@@ -39,7 +39,7 @@ fn each_topology_does_the_load_on_each_backend() {
         for backend in ["auto", "threads"] {
             let mut command = lab.bench(MIXED);
             command.args(["--shards", "2", "--format", "json", "--backend", backend]);
-            // long enough for each class of each shard to have its turn beside other tests
+            // long enough for each class of each shard to have its turn alongside other tests
             command.args(["--duration", "1s"]);
             let run = run(command.args(["--topology", topology]).args(arguments)).results();
             assert_eq!(run["topology"], topology);

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 const DISK: &str = "kind: ideal\nchannels: 4\nread_latency: 500us\nwrite_latency: 250us\n\
                     bandwidth: 300000000\n";
 
-/// `forebay tune` on a simulated disk of so many bytes per second, with its files in `dir`.
+/// `forebay tune` on a simulated disk of this many bytes per second, with its files in `dir`.
 fn tune(dir: &Path, bandwidth: u64, more: &[&str]) -> Output {
     let disk = dir.join("disk.yaml");
     std::fs::write(&disk, DISK.replace("300000000", &bandwidth.to_string())).unwrap();

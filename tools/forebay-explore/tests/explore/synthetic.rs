@@ -11,7 +11,7 @@ const READ_MAX: f64 = 2e5;
 const WRITE: f64 = 0.8;
 const READ: f64 = 0.9;
 
-/// A surface of so many loads along each axis: 1 ms on the border of the region, less inside, and
+/// A surface of this many loads along each axis: 1 ms on the border of the region, less inside, and
 /// missed from 1.3 times as far out on.
 pub(crate) fn surface(exponent: f64, steps: usize) -> Grid {
     let mut text = String::from("write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms\n");

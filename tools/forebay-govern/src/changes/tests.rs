@@ -19,7 +19,7 @@ const OURS: &str = "/cg/forebay-govern-sda";
 #[derive(Clone, Default)]
 struct Fake {
     files: Rc<RefCell<BTreeMap<PathBuf, String>>>,
-    /// So many writes until it is killed.
+    /// This many writes until it is killed.
     left: Rc<Cell<Option<u32>>>,
 }
 

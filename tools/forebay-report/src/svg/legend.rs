@@ -14,7 +14,7 @@ pub(super) struct Legend<'a> {
 impl<'a> Legend<'a> {
     const ROW: i32 = 22;
     const LEFT: i32 = 20;
-    /// A sample of the mark, and room beside it and behind the name.
+    /// A sample of the mark, and room alongside it and behind the name.
     const AROUND_NAME: i32 = 40;
     /// Roomy for most fonts of this size.
     const CHARACTER: i32 = 9;

@@ -11,7 +11,7 @@ const WAITS_SECONDS: f64 = 0.005;
 const WAITING: f64 = 0.5;
 /// A limit is worth a word where it held a class back for this part of the span.
 const LIMITED_PART: f64 = 0.1;
-/// Who waited throughout for less than so many seconds is not judged by its shares.
+/// Who waited throughout for less than this many seconds is not judged by its shares.
 const JUDGED_SECONDS: f64 = 1.0;
 
 pub(super) fn findings(figures: &DiskFigures) -> Vec<Finding> {

@@ -16,9 +16,9 @@ const LATE_PART_SLOW: f64 = 0.1;
 const STALL_SECONDS: f64 = 0.05;
 /// A thread that is behind its turn by so much stands still now.
 const STANDS_SECONDS: f64 = 1.0;
-/// Nothing that came back within so many seconds was given up,
+/// Nothing that came back within this many seconds was given up,
 const OVERDUE_MIN: f64 = 0.05;
-/// and a disk that keeps a request for so many seconds does not merely seek.
+/// and a disk that keeps a request for this many seconds does not merely seek.
 const HANGS_SECONDS: f64 = 1.0;
 /// A part of writes that are not aligned which is worth a word.
 const MISALIGNED_PART: f64 = 0.05;
@@ -87,7 +87,8 @@ fn stopped(figures: &DiskFigures) -> Option<Finding> {
     Some(Finding::new(FindingKind::DiskStopped, what, remedy))
 }
 
-/// Requests that were given up, unless stops explain them or those of [`super::classes`] that still are held say more.
+/// Requests that were given up, unless stops explain them or those of [`super::classes`] that still
+/// are held say more.
 fn overdue(figures: &DiskFigures) -> Option<Finding> {
     let count = figures.overdue.saturating_sub(figures.stops.overdue);
     if count == 0 || figures.classes.iter().any(|class| class.held > 0) {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 /// Below this part of the disk's time in use nobody takes from anybody.
 const BUSY: f64 = 0.5;
 
-/// A group of classes: their shares count among themselves, and its own beside those of other groups
-/// and of classes outside of groups.
+/// A group of classes: their shares count among themselves, and its own alongside those of other
+/// groups and of classes outside of groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Its name.
@@ -15,7 +15,7 @@ pub struct Group {
     pub shares: u32,
 }
 
-/// A class in a span of time, beside others.
+/// A class in a span of time, alongside others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender<'a> {
     /// Its shares,

@@ -108,7 +108,7 @@ impl DeviceSummary {
         at_borders.into_iter().chain(self.by_limit(&transfers)).collect()
     }
 
-    /// Whether so many of these are more than the log of a file system.
+    /// Whether this many of these are more than the log of a file system.
     pub(super) fn are_much_misaligned(&self, writes: &DirectionSummary) -> bool {
         let is_much = part(writes.misaligned, writes.requests) >= WORTH;
         writes.direction == Direction::Write

@@ -9,14 +9,14 @@ use serde::Serialize;
 const LEAST: u32 = 12;
 const MOST: u32 = 26;
 
-/// So many of 10 split points are where the cause puts them.
+/// This many of 10 split points are where the cause puts them.
 const MOST_OF_TEN: u64 = 9;
 
 /// With fewer splits the true border may be half of the one that is guessed, or less: each split
 /// leaves half a chance of that.
 const SPLITS_SURE: u64 = 7;
 
-/// Limits of a device are whole numbers of so many bytes (`max_sectors_kb`).
+/// Limits of a device are whole numbers of this many bytes (`max_sectors_kb`).
 const LIMIT_UNIT: u64 = 1 << 10;
 
 /// As many lengths of first parts are told apart.
@@ -71,7 +71,7 @@ pub enum SplitCause {
     /// Into parts of as many pieces of memory as a request may have, which are a page each, or a
     /// few pages that lie together.
     Pieces {
-        /// Bytes of so many pages.
+        /// Bytes of this many pages.
         bytes: u64,
     },
 }
@@ -83,7 +83,7 @@ pub(super) fn first_border(range: &Range<u64>, chunk: u64) -> Option<u64> {
 }
 
 impl SplitPoints {
-    /// Where borders are said to be at multiples of so many bytes, or nothing is said.
+    /// Where borders are said to be at multiples of this many bytes, or nothing is said.
     pub(super) fn new(stated: Option<u64>) -> Self {
         let lengths = (LEAST..=MOST).map(|power| 1 << power).chain(stated);
         let borders = lengths.map(|bytes| Border {
@@ -170,7 +170,7 @@ impl SplitPoints {
         border.map(|border| self.at_borders(border))
     }
 
-    /// Whether so many split points are nearly all.
+    /// Whether this many split points are nearly all.
     fn are_most(&self, count: u64) -> bool {
         count > 0 && count * 10 >= self.points * MOST_OF_TEN
     }

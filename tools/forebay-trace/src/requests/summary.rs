@@ -33,7 +33,7 @@ pub struct AsyncWork {
 pub struct DeviceSummary {
     /// What it is called.
     pub name: String,
-    /// Requests that begin or end inside of a block of so many bytes are misaligned.
+    /// Requests that begin or end inside of a block of this many bytes are misaligned.
     pub block_bytes: u64,
     /// Reads, writes and discards, as far as there were any.
     pub directions: Vec<DirectionSummary>,

@@ -10,7 +10,7 @@ pub struct Watched {
     pub name: String,
     /// Its number, and those of its partitions.
     pub numbers: Vec<DeviceNumber>,
-    /// Requests that begin or end inside of a block of so many bytes are misaligned.
+    /// Requests that begin or end inside of a block of this many bytes are misaligned.
     pub block_bytes: u64,
     /// At multiples of what it splits requests, if that is known.
     pub chunk: Option<Chunk>,
@@ -18,7 +18,8 @@ pub struct Watched {
     pub members: Option<u32>,
     /// The longest request that the kernel sends to it, if that is known.
     pub longest_bytes: Option<u64>,
-    /// What a request carries whose memory is as many pages as it may have pieces, if that is known.
+    /// What a request carries whose memory is as many pages as it may have pieces, if that is
+    /// known.
     pub pages_bytes: Option<u64>,
     /// The longest request that the kernel can be told to send to it, if that is known.
     pub longest_possible_bytes: Option<u64>,

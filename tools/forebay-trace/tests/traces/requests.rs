@@ -210,7 +210,7 @@ proptest! {
     }
 }
 
-/// Writes of so many sectors from odd places, each split behind its first ones.
+/// Writes of this many sectors from odd places, each split behind its first ones.
 fn split_writes(sectors: u64, first: impl Fn(u64) -> u64) -> String {
     let mut text = String::new();
     for n in 0..50_u64 {

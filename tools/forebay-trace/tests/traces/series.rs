@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;
 
-/// The summary of requests at these milliseconds, of so many bytes.
+/// The summary of requests at these milliseconds, of this many bytes.
 fn summary(requests: impl IntoIterator<Item = (u64, u64)>, seconds: u64) -> Summary {
     let mut counts = SlotCounts::default();
     for (millis, bytes) in requests {

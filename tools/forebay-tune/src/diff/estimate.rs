@@ -11,9 +11,9 @@ use forebay_load::significance::{chance, quantile};
 
 use super::pairs::Pair;
 
-/// From so many moments on they say something of how they differ.
+/// From this many moments on they say something of how they differ.
 const MOMENTS_MIN: usize = 3;
-/// What is seen of all figures counts as so many more moments.
+/// What is seen of all figures counts as this many more moments.
 const ELSEWHERE: u32 = 8;
 /// No two moments of a disk are more alike than that, as a part of its rate.
 const NOISE_MIN: f64 = 0.005;
@@ -33,7 +33,7 @@ pub(super) struct Estimate {
 }
 
 /// The variance between moments that is seen in those of several figures: not the largest, for a
-/// figure that has changed in part of a run says nothing of noise, but the largest beside it.
+/// figure that has changed in part of a run says nothing of noise, but the largest alongside it.
 pub(super) fn noise(figures: &[Vec<Pair>]) -> f64 {
     let judged = figures.iter().filter(|pairs| pairs.len() >= MOMENTS_MIN);
     let mut variances: Vec<f64> = judged.map(|pairs| between(pairs)).collect();

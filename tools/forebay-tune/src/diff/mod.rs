@@ -28,7 +28,7 @@ pub use comparable::check_beforehand;
 const CHANGE_MIN: f64 = 0.03;
 /// and half a minute, of which each figure has some seconds, knows it less well.
 const CHANGE_MIN_QUICK: f64 = 0.05;
-/// A size is measured in a single phase, which a bad moment may fill: its margin is so many times
+/// A size is measured in a single phase, which a bad moment may fill: its margin is this many times
 /// as wide.
 const SINGLY: f64 = 2.0;
 /// A figure that differs by more than this part from moment to moment makes others unsure.

@@ -7,14 +7,15 @@ use crate::phase::{FileState, Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
 use crate::statistics::{deviation, mean};
 
-/// Neighbouring intervals are alike, so means of so many batches are compared.
+/// Neighbouring intervals are alike, so means of this many batches are compared.
 const BATCHES: usize = 20;
-/// Where moments when a disk stands still are left out, so many batches at either end are,
+/// Where moments when a disk stands still are left out, this many batches at either end are,
 const TRIMMED: usize = 4;
 /// which a phase of fewer requests is too coarse for: one more or less in a batch would count.
 const REQUESTS_MIN: u64 = 20 * BATCHES as u64;
 
-/// A moment in which a disk stands still takes such a part of the two thirds of a second of discards.
+/// A moment in which a disk stands still takes such a part of the two thirds of a second of
+/// discards.
 const STANDS_STILL: f64 = 0.1;
 
 /// Phases of the one run that follow each other, and the same of the other: a moment of each.
@@ -108,7 +109,7 @@ impl Speed {
 pub(super) enum Compared {
     /// All that keep the disk busy with the load of the figure.
     Whole(Work, Pattern),
-    /// One small request at a time, or one discard beside reads.
+    /// One small request at a time, or one discard alongside reads.
     Alone(Work),
     /// Requests of one size, in the ladder of sizes or of streams.
     Size(Purpose, Work, u32),
@@ -150,7 +151,7 @@ pub(super) fn moments(pairs: &[(Purpose, Pair)]) -> Vec<Pair> {
 }
 
 impl Compared {
-    /// Whether a phase says something of the figure, beside what `run` says of the disk.
+    /// Whether a phase says something of the figure, alongside what `run` says of the disk.
     fn is_measured_by(self, measured: &MeasuredPhase, run: &Run) -> bool {
         let MeasuredPhase { purpose, phase, .. } = measured;
         // what is discarded is in a file of its own

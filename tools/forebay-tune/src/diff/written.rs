@@ -7,8 +7,8 @@ use super::Change;
 use crate::fit::{Figure, Fit};
 use crate::sustained::Lasting;
 
-/// A margin is of so many standard errors, of so many degrees of freedom: those of the rounds at the
-/// end of a run.
+/// A margin is of this many standard errors, of this many degrees of freedom: those of the rounds
+/// at the end of a run.
 const DEGREES: u32 = 8;
 /// The chance that a value is outside of its margin.
 const OUTSIDE: f64 = 0.05;

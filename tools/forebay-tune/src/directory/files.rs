@@ -14,7 +14,7 @@ use crate::phase::FileState;
 
 /// Segments are whole multiples of it, so that every request fits.
 pub(super) const SEGMENT_UNIT: u64 = 4 << 20;
-/// On a disk that seeks small requests go to so many places, and no fewer are worth it.
+/// On a disk that seeks small requests go to this many places, and no fewer are worth it.
 const PLACES: u64 = 32;
 const PLACES_MIN: u64 = 4;
 /// Bytes of each, which every request fits into, also between sectors.
@@ -32,7 +32,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// One file, of which so many bytes are used.
+    /// One file, of which this many bytes are used.
     pub(super) fn of(file: DirectFile, segment_len: u64) -> Self {
         Self { files: vec![file], segment_len, places: None }
     }
@@ -42,9 +42,9 @@ impl Files {
         Area { segments: files.len() as u64, segment_len, places }
     }
 
-    /// Has random requests go to places all over `room` bytes from the start of the only file on, as
-    /// many as `bytes_max` allows, and none if the file system cannot: it reserves the space and writes
-    /// them, unless `is_device`. Says how many bytes were written.
+    /// Has random requests go to places all over `room` bytes from the start of the only file on,
+    /// as many as `bytes_max` allows, and none if the file system cannot: it reserves the space and
+    /// writes them, unless `is_device`. Says how many bytes were written.
     pub(super) fn spread(
         &mut self,
         room: u64,
@@ -75,7 +75,7 @@ impl Files {
         Ok(count * PLACE_LEN)
     }
 
-    /// New files in `dir` that hold `bytes` together: so many, or fewer of a [`SEGMENT_UNIT`].
+    /// New files in `dir` that hold `bytes` together: this many, or fewer of a [`SEGMENT_UNIT`].
     pub(super) fn make(dir: &Path, count: u32, bytes: u64) -> Result<Self, Error> {
         let most = u32::try_from(bytes / SEGMENT_UNIT).unwrap_or(u32::MAX);
         let count = count.min(most).max(1);

@@ -33,7 +33,7 @@ use worker::Worker;
 const THREADS_MAX: u32 = 64;
 /// The data takes at most this part of the free space.
 const FREE_PART: u64 = 4;
-/// On a disk that seeks it is spread over so many such parts, which are reserved meanwhile.
+/// On a disk that seeks it is spread over this many such parts, which are reserved meanwhile.
 const SPREAD_PARTS: u64 = 3;
 /// With less room than this nothing is measured.
 const ROOM_MIN: u64 = 64 << 20;

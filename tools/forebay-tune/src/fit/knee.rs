@@ -9,7 +9,7 @@ use crate::run::{MeasuredPhase, Run};
 const FULL: f64 = 0.99;
 /// And who waits less gives up so much of it.
 const NEARLY_FULL: f64 = 0.95;
-/// Writes that ended before this part of the time of the reads beside them make no mix.
+/// Writes that ended before this part of the time of the reads alongside them make no mix.
 const BESIDE: f64 = 0.9;
 
 /// A step of the ladder.
@@ -34,8 +34,8 @@ pub struct LatencyAt {
 pub struct Knee {
     /// The ladder.
     pub steps: Vec<LatencyAt>,
-    /// The first step that does 95 % of the best rate: with more in flight they wait longer, for little.
-    /// Nothing where the rates were too uneven to tell.
+    /// The first step that does 95 % of the best rate: with more in flight they wait longer, for
+    /// little. Nothing where the rates were too uneven to tell.
     pub requests: Option<u32>,
     /// The median latency of a request alone, in microseconds.
     pub base_us: f64,
@@ -46,8 +46,8 @@ pub struct Knee {
 }
 
 impl Knee {
-    /// Requests in flight at which the disk would be busy, if each still took as long as alone (Little's
-    /// law): few more keep it busy, and few of them wait.
+    /// Requests in flight at which the disk would be busy, if each still took as long as alone
+    /// (Little's law): few more keep it busy, and few of them wait.
     pub(crate) fn busy_if_alone(&self) -> f64 {
         let taken = self.steps.iter().filter(|step| step.rate > 0.0);
         // Alone a request takes least. Where it did not, something else held up the first steps.
@@ -67,8 +67,8 @@ pub(crate) fn knee(run: &Run, work: Work) -> Knee {
     Knee { requests, base_us, rate, depth_full, steps }
 }
 
-/// The first step that does nearly the best rate, unless one of less than half of its requests may do so as
-/// well for all that is known.
+/// The first step that does nearly the best rate, unless one of less than half of its requests may
+/// do so as well for all that is known.
 fn nearly_full(steps: &[LatencyAt]) -> Option<u32> {
     let depth = depth_full(steps, NEARLY_FULL)?;
     let best = steps.iter().map(|step| step.rate - step.margin).fold(0.0, f64::max);
@@ -87,7 +87,7 @@ pub(crate) fn large(run: &Run, work: Work) -> Vec<LatencyAt> {
     run.of(Purpose::Large, work).map(|measured| step(measured, 0)).collect()
 }
 
-/// Small reads beside writes.
+/// Small reads alongside writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mix {
     /// Reads and writes in flight, of which one in four writes.
@@ -96,11 +96,11 @@ pub struct Mix {
     pub write_bytes: u32,
     /// The reads.
     pub reads: LatencyAt,
-    /// The writes beside them.
+    /// The writes alongside them.
     pub writes: LatencyAt,
 }
 
-/// All mixes, but for those whose writes ended early: so many bytes were not left.
+/// All mixes, but for those whose writes ended early: this many bytes were not left.
 pub(crate) fn mixes(run: &Run) -> Vec<Mix> {
     let of = |work| run.of(Purpose::Mix, work);
     let is_mix = |(reads, writes): &(&MeasuredPhase, &MeasuredPhase)| {

@@ -92,7 +92,7 @@ pub struct Fit {
     pub large_reads: Vec<LatencyAt>,
     /// Writes of 128 KiB by requests in flight.
     pub large_writes: Vec<LatencyAt>,
-    /// Small reads beside small writes and beside large ones, by requests in flight.
+    /// Small reads alongside small writes and alongside large ones, by requests in flight.
     pub mixes: Vec<Mix>,
     /// Latency below the knee.
     pub below_knee: Vec<LatencyAt>,
@@ -202,9 +202,10 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
     })
 }
 
-/// The part of a rate that the method cannot resolve: what it counts, what a head has left for later,
-/// and what more requests in flight would add. Where requests go to one of many places at random, the
-/// disk idles by a part that halves when they double: as much is missing as the last doubling has added.
+/// The part of a rate that the method cannot resolve: what it counts, what a head has left for
+/// later, and what more requests in flight would add. Where requests go to one of many places at
+/// random, the disk idles by a part that halves when they double: as much is missing as the last
+/// doubling has added.
 fn systematic(run: &Run, work: Work, pattern: Pattern) -> f64 {
     let measured = last(run, work, pattern);
     let counted = measured.map_or(0, |measured| measured.samples.requests);

@@ -80,8 +80,8 @@ pub(crate) fn sector(run: &Run) -> Sector {
     }
 }
 
-/// The smallest shift that costs nothing, beside writes that are not shifted: at first and at last,
-/// where the disk does as many.
+/// The smallest shift that costs nothing, alongside writes that are not shifted: at first and at
+/// last, where the disk does as many.
 fn by_shift(points: &[Point]) -> Option<u32> {
     let (aligned, shifts): (Vec<Point>, Vec<Point>) =
         points.iter().partition(|point| point.bytes == 0);

@@ -19,7 +19,7 @@ const TIMES_MIN: f64 = 3.0;
 /// How much faster reads of 128 KiB are in sequence than at random places.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Seeks {
-    /// So many times.
+    /// This many times.
     pub times: f64,
     /// Half of its 95 % confidence interval.
     pub margin: f64,

@@ -44,7 +44,7 @@ impl CostPoint {
         self.margin * f64::from(self.bytes)
     }
 
-    /// By rates of requests of so many bytes that were measured at several times.
+    /// By rates of requests of this many bytes that were measured at several times.
     pub fn of_rates(bytes: u32, rates: &[f64]) -> Self {
         let rate = mean(rates);
         Self { bytes, rate, margin: Spread::of_rounds(rates).margin(rates.len()) * rate }
@@ -75,8 +75,8 @@ pub struct Sizes {
     /// From which size on streams reach their bandwidth.
     pub saturation: Saturation,
     /// What requests cost: at random places up to the saturation length, in sequence from there,
-    /// and as the figures say. Empty where the rates changed while sizes were measured, and on a disk
-    /// that seeks.
+    /// and as the figures say. Empty where the rates changed while sizes were measured, and on a
+    /// disk that seeks.
     pub cost: Vec<CostPoint>,
 }
 
@@ -176,8 +176,8 @@ impl Passes {
     }
 }
 
-/// The variance from one time to another that is more than what is seen within passes: of all sizes, since
-/// each has few, and by how well each is known.
+/// The variance from one time to another that is more than what is seen within passes: of all
+/// sizes, since each has few, and by how well each is known.
 fn between<'a>(sizes: impl Iterator<Item = &'a Passes>) -> f64 {
     let (mut more, mut weights) = (0.0, 0.0);
     for passes in sizes.filter(|passes| passes.count > 1.0) {
@@ -192,8 +192,8 @@ pub(crate) fn saturation(run: &Run, work: Work) -> Saturation {
     saturation_of(&streams(run, work))
 }
 
-/// The first of `points`, the smallest first, whose bandwidth may be as good as the best that was seen:
-/// none where it is not known well, or what is larger may be better for all that is known.
+/// The first of `points`, the smallest first, whose bandwidth may be as good as the best that was
+/// seen: none where it is not known well, or what is larger may be better for all that is known.
 pub fn saturation_of(points: &[CostPoint]) -> Saturation {
     let is_known = |point: &&CostPoint| point.rate > 0.0 && point.margin <= point.rate * MARGIN_MAX;
     let [least, most] =

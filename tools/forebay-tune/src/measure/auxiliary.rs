@@ -1,5 +1,5 @@
-//! What is measured beside the ladders and the figures: alignment, a cache, kinds of files, flushes and
-//! discards.
+//! What is measured alongside the ladders and the figures: alignment, a cache, kinds of files,
+//! flushes and discards.
 
 use super::{KIB, MIB, Measuring};
 use crate::error::Error;
@@ -8,18 +8,18 @@ use crate::phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 
 /// Size of the writes that are shifted against sectors.
 const MISALIGNED_SIZE: u32 = 16 * KIB;
-/// By how many bytes; those that are not shifted come first and last, so that it shows where the disk
-/// became slower meanwhile.
+/// By how many bytes; those that are not shifted come first and last, so that it shows where the
+/// disk became slower meanwhile.
 const SHIFTS: [u32; 7] = [0, 512, 1024, 2048, 4096, 8192, 0];
 /// Sizes of discards, small and large.
 const DISCARDS: [u32; 2] = [64 * KIB, 4 * MIB];
 /// This part of the bytes left is written to be discarded, for each size,
 const DISCARDED_PART: u64 = 16;
-/// but so many times what is needed.
+/// but this many times what is needed.
 const DISCARDED_MIN: u64 = 2;
 /// Discards of one size go on for so long, and for two seconds where they are few.
 const DISCARD_SECONDS: f64 = 0.66;
-/// So many times the reads that the disk needs keep it busy.
+/// This many times the reads that the disk needs keep it busy.
 const BUSY: f64 = 2.0;
 
 impl Measuring<'_> {
@@ -56,7 +56,7 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Flushes and discards beside reads that keep the disk busy, with those reads alone before
+    /// Flushes and discards alongside reads that keep the disk busy, with those reads alone before
     /// and after each.
     pub(super) fn interference(&mut self) -> Result<(), Error> {
         let side = self.budget.side;

@@ -6,13 +6,13 @@ use crate::phase::{Bound, Pattern, Phase, Purpose, Work};
 
 /// Size of large requests: as compactions, scans and backups read and write.
 pub const LARGE_REQUEST_BYTES: u32 = 128 << 10;
-/// Each step has so many times the requests in flight of the one before, up to these.
+/// Each step has this many times the requests in flight of the one before, up to these.
 const STEP: u32 = 4;
 const DEPTH_MAX: u32 = 1024;
-/// Of the requests in flight of a mix, one in so many writes.
+/// Of the requests in flight of a mix, one in this many writes.
 const WRITES_ONE_IN: u32 = 4;
-/// A mix writes at most this part of the bytes left: what its reads are beside shows only while they
-/// are beside it.
+/// A mix writes at most this part of the bytes left: what its reads are alongside shows only while
+/// they are alongside it.
 const MIXED_PART: u64 = 32;
 /// And this part of those that it takes nothing from to know that writes last.
 const SPARE_PART: u64 = 4;
@@ -27,8 +27,8 @@ impl Measuring<'_> {
         })
     }
 
-    /// Small reads beside small writes, and beside large ones, until more in flight do not help
-    /// reads.
+    /// Small reads alongside small writes, and alongside large ones, until more in flight do not
+    /// help reads.
     pub(super) fn mixes(&mut self) -> Result<(), Error> {
         let (small, seconds) = (self.least(), self.budget.sizes);
         for bytes in [small, LARGE_REQUEST_BYTES] {

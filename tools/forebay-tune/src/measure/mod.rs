@@ -27,17 +27,17 @@ const DEPTH_FIRST: u32 = 128;
 const DEPTH_MAX: u32 = 4096;
 /// The least while rates are measured: a disk of several needs all of them busy.
 const DEPTH_MIN: u32 = 32;
-/// Large requests are of this size at least, and so many per second, lest a slow disk does few.
+/// Large requests are of this size at least, and this many per second, lest a slow disk does few.
 const BULK_MIN: u32 = 128 * KIB;
 const BULK_RATE_MIN: f64 = 50.0;
 /// Bytes in flight, so that large requests do not wait for seconds.
 const IN_FLIGHT_BYTES: u32 = 16 * MIB;
 /// More requests in flight do not help when they add no more than this.
 const GAIN_MIN: f64 = 1.005;
-/// Small requests in flight for the figures: so many times those that seemed enough for a moment.
+/// Small requests in flight for the figures: this many times those that seemed enough for a moment.
 const DEEPER: u32 = 4;
-/// And no more than the disk does in so many seconds: one with a head serves first what has waited for
-/// long, wherever it is.
+/// And no more than the disk does in this many seconds: one with a head serves first what has
+/// waited for long, wherever it is.
 const WAIT_SECONDS: f64 = 0.5;
 /// With fewer requests a phase on a slow disk goes on.
 const REQUESTS_MIN: u64 = 100;
@@ -46,10 +46,11 @@ const LAYOUT_MIN: u64 = 8 << 20;
 /// All sizes of streams are passed so often, there and back by turns, and so often at most.
 const STREAM_PASSES: u32 = 2;
 const STREAM_PASSES_MAX: u32 = 6;
-/// And no more begin after so many times what was planned, as on a slow disk, whose last requests take long.
+/// And no more begin after this many times what was planned, as on a slow disk, whose last requests
+/// take long.
 const STREAM_LONGER: f64 = 3.0;
-/// A pass writes so many requests of a size, and so many times those in flight, lest they are too few to
-/// tell, but this part of the bytes left at most.
+/// A pass writes this many requests of a size, and this many times those in flight, lest they are
+/// too few to tell, but this part of the bytes left at most.
 const STREAM_REQUESTS_MIN: u64 = 32;
 const STREAM_TURNS: u64 = 4;
 const STREAM_PART: u64 = 16;
@@ -298,8 +299,8 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Streams of all sizes from small requests on, there and back, and again until it is known from which
-    /// size on they reach their bandwidth.
+    /// Streams of all sizes from small requests on, there and back, and again until it is known
+    /// from which size on they reach their bandwidth.
     fn streams(&mut self, work: Work) -> Result<(), Error> {
         let depth = self.depth(work);
         let seconds = self.budget.stream / f64::from(STREAM_PASSES);

@@ -12,14 +12,14 @@ use crate::sustained::{buffer_may_be_passed, buffer_passed, credits_used_up};
 /// A round writes at most this part of the bytes that a stream is watched for, so that a fast disk
 /// has several.
 const ROUND_PART: u64 = 8;
-/// Small requests go on until so many times those in flight are done, so that a disk with a head has to
-/// serve those that are far away too.
+/// Small requests go on until this many times those in flight are done, so that a disk with a head
+/// has to serve those that are far away too.
 const TURNS: u32 = 4;
 /// The stream takes at most this part of the bytes left; small writes need the rest.
 const STREAM_PART: f64 = 0.9;
-/// Rounds go on for so many times the rounds planned where their rate is not known well.
+/// Rounds go on for this many times the rounds planned where their rate is not known well.
 const ROUNDS_MORE: u32 = 4;
-/// And for so many more at least, however long they take: one that is off makes a step among few.
+/// And for this many more at least, however long they take: one that is off makes a step among few.
 const ROUNDS_MORE_MIN: u32 = 3;
 /// A rate known to this part of what the budget asks for needs no more rounds.
 const MARGIN_ENOUGH: f64 = 0.4;
@@ -82,7 +82,7 @@ impl Measuring<'_> {
     }
 
     /// Streams writes while the rate is not level, or a buffer may still hold what was written;
-    /// leaves so many of the bytes.
+    /// leaves this many of the bytes.
     fn stream_writes(&mut self, bytes_kept: u64) -> Result<(), Error> {
         let (mut seconds, mut last) = (0.0, 0);
         let budget = self.budget;

@@ -20,7 +20,7 @@ fn tune(yaml: &str, noise: Noise, seed: u64) -> Run {
     run
 }
 
-/// How often something was found in so many runs.
+/// How often something was found in this many runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
     runs: u32,
@@ -134,7 +134,8 @@ fn a_buffer_that_fills_between_two_sizes_is_no_sector() {
     }
 }
 
-/// All of it, as a table: `SEEDS=100 cargo test -p forebay-tune --test diff -- --ignored --nocapture`.
+/// All of it, as a table: `SEEDS=100 cargo test -p forebay-tune --test diff -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "takes an hour"]
 fn table_of_power_and_false_alarms() {

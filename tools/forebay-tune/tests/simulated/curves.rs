@@ -25,7 +25,7 @@ fn large_requests_and_mixes_are_measured_by_requests_in_flight() {
             assert_eq!(mix.writes.depth * 4, mix.depth);
             assert!(mix.reads.rate > 0.0 && mix.writes.rate > 0.0, "{mix:?}");
         }
-        // as many in flight cost a read more beside large writes than beside small ones
+        // as many in flight cost a read more alongside large writes than alongside small ones
         let p99 = |bytes: u32| {
             let mut of = fit.mixes.iter().filter(|mix| mix.write_bytes == bytes && mix.depth == 16);
             of.next().unwrap().reads.p99_us

@@ -336,7 +336,7 @@ fn the_scheduler_uses_a_slow_disk() {
     assert!(done as f64 >= 0.95 * 20.0 * truth.read_iops as f64, "{done} in 20 s");
 }
 
-/// Small reads done in so many seconds, with 64 asked for at any time.
+/// Small reads done in this many seconds, with 64 asked for at any time.
 fn reads_through(group: &IoGroup, disk: &mut dyn SimDisk, seconds: u64) -> u64 {
     let mut queue = group.join().unwrap();
     let class = group.add_class(None, 100).unwrap();

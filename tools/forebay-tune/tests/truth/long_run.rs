@@ -15,13 +15,13 @@ const SLOW_IN_FLIGHT: u64 = 512;
 /// Eight of them need eight times as many.
 const HEAD_IN_FLIGHT: [u64; 11] = [32, 64, 96, 128, 160, 192, 256, 384, 512, 768, 1024];
 const SLOW_IOPS: u64 = 50_000;
-/// So many requests make a rate: where the time of each is exponentially distributed, to 0.2 %.
+/// This many requests make a rate: where the time of each is exponentially distributed, to 0.2 %.
 const COUNTED: u64 = 200_000;
 /// And on disks with a head, of which eleven loads are tried.
 const COUNTED_HEAD: u64 = 40_000;
 
-/// Small reads and writes per second, and bytes read and written per second by requests of so many
-/// bytes, of a busy disk.
+/// Small reads and writes per second, and bytes read and written per second by requests of this
+/// many bytes, of a busy disk.
 pub(crate) fn figures(spec: &DiskSpec, [reads, writes]: [u32; 2]) -> [f64; 4] {
     [
         rate(spec, Op::Read, None),
@@ -31,7 +31,7 @@ pub(crate) fn figures(spec: &DiskSpec, [reads, writes]: [u32; 2]) -> [f64; 4] {
     ]
 }
 
-/// Small requests per second, or bytes per second of a stream of requests of so many bytes.
+/// Small requests per second, or bytes per second of a stream of requests of this many bytes.
 fn rate(spec: &DiskSpec, op: Op, stream: Option<u32>) -> f64 {
     let disk = spec.build(99);
     let slow = disk.rates().read_iops.min(disk.rates().write_iops) < SLOW_IOPS;
@@ -48,8 +48,8 @@ fn rate(spec: &DiskSpec, op: Op, stream: Option<u32>) -> f64 {
     per_second * stream.map_or(1.0, f64::from)
 }
 
-/// Requests per second, of so many that follow what was in flight at first: that was sent at once, and
-/// is no steady load yet. Those done at one moment belong together.
+/// Requests per second, of this many that follow what was in flight at first: that was sent at
+/// once, and is no steady load yet. Those done at one moment belong together.
 fn counted(spec: &DiskSpec, op: Op, stream: Option<u32>, in_flight: u64, counted: u64) -> f64 {
     let mut disk = spec.build(99);
     let len = stream.map_or(SMALL, u64::from);

@@ -1,4 +1,4 @@
-//! What `tune` says of simulated disks, beside what they do in the long run.
+//! What `tune` says of simulated disks, alongside what they do in the long run.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "also outside of test functions")]
 
 mod disks;
@@ -82,14 +82,15 @@ fn lasts(fit: &Fit) -> [bool; 4] {
 struct Line {
     text: String,
     wrong: Vec<String>,
-    /// Of the figures that are called lasting, how many there are and how many are inside of their margins.
+    /// Of the figures that are called lasting, how many there are and how many are inside of their
+    /// margins.
     lasting: usize,
     inside: usize,
 }
 
-/// Whether a budget is long enough to know that writes last, of which the disk does so many bytes per
-/// second in the long run: `quick` is where a disk has a head, where it fills a buffer that is seen, or
-/// where there is time for the bytes that no buffer holds.
+/// Whether a budget is long enough to know that writes last, of which the disk does this many bytes
+/// per second in the long run: `quick` is where a disk has a head, where it fills a buffer that is
+/// seen, or where there is time for the bytes that no buffer holds.
 fn writes_show(known: &Known, budget: &Budget, bytes: f64) -> bool {
     const SEEN: std::ops::Range<f64> = 0.05..20.0;
     const BOUND: f64 = 48.0 * 1_073_741_824.0;
@@ -100,7 +101,7 @@ fn writes_show(known: &Known, budget: &Budget, bytes: f64) -> bool {
         || bytes * budget.watch_longest() >= BOUND
 }
 
-/// What a budget says of a disk, beside what it does in the long run.
+/// What a budget says of a disk, alongside what it does in the long run.
 fn line(known: &Known, budget: &Budget, found: &Found, truth: [f64; 4]) -> Line {
     use std::fmt::Write;
     let within = if budget.name == "quick" { 0.10 } else { 0.05 };
@@ -203,7 +204,8 @@ fn a_disk_with_a_head_is_not_slowed_by_what_waits_in_it() {
     assert!(wrong.is_empty() && lasting == 4, "{wrong:?}");
 }
 
-/// Keys of disks that stand still now and then, and which part of their reads and writes that leaves.
+/// Keys of disks that stand still now and then, and which part of their reads and writes that
+/// leaves.
 fn standing_still() -> [(String, [f64; 2]); 4] {
     let hangs = |every: u64, hang: u64| {
         let at = (0..95).map(|time| 3000 + time * every).map(|from| {

@@ -56,8 +56,8 @@ fn found(known: &Known, budget: &Budget, seed: u64, deviation: Option<f64>) -> F
     }
 }
 
-/// Of so many seeds and both directions, how many verdicts are within a power of two of `bytes`, and how many
-/// there are of any size.
+/// Of this many seeds and both directions, how many verdicts are within a power of two of `bytes`,
+/// and how many there are of any size.
 fn right(
     known: &Known,
     budget: &Budget,

@@ -5,7 +5,8 @@ use forebay_tune::Budget;
 use super::tune;
 use crate::disks::{Known, presets, raids};
 
-/// What a budget says of a disk with so many seeds: how often it is right, wrong, and does not know.
+/// What a budget says of a disk with this many seeds: how often it is right, wrong, and does not
+/// know.
 fn said(known: &Known, budget: &Budget, seeds: u64) -> [usize; 3] {
     let has_head = known.spec.build(1).seeks();
     let mut counts = [0; 3];

@@ -8,7 +8,7 @@ use forebay_sim::disk::{Command, Completion, SimDisk};
 
 /// The speed is another one in each of these times.
 const STEP_NANOS: u64 = 800_000_000;
-/// No measurement of the tests takes longer than so many of them.
+/// No measurement of the tests takes longer than this many of them.
 const STEPS: usize = 4000;
 const ONE: u64 = 1_000_000;
 /// Every second step begins with a stop of 20 to 60 ms.
@@ -32,8 +32,8 @@ struct Part {
 }
 
 impl Uneven {
-    /// `disk` at speeds that differ by `deviation`, a part of one, and with stops, by `seed`; and the
-    /// mean speed in the long run.
+    /// `disk` at speeds that differ by `deviation`, a part of one, and with stops, by `seed`; and
+    /// the mean speed in the long run.
     pub(crate) fn new(disk: Box<dyn SimDisk>, deviation: f64, seed: u64) -> (Self, f64) {
         let mut chance = Rng::new(seed, &[17]);
         let mut parts = Vec::new();

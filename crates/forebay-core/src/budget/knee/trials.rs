@@ -572,7 +572,7 @@ impl Regret {
         *self = Self { before, fresh_max, intervals: INTERVALS };
     }
 
-    /// An interval has ended, and this part of requests is fresh beside other classes, in
+    /// An interval has ended, and this part of requests is fresh alongside other classes, in
     /// thousandths. Returns the window before the step if that is taken back.
     pub(super) fn follow(&mut self, fresh: i64) -> Option<i64> {
         self.intervals -= self.intervals.signum();

@@ -46,7 +46,7 @@ fn interval(trials: &Trials, disk: Disk, several: bool) -> Interval {
     }
 }
 
-/// The window after so many intervals, and how many of them were trials.
+/// The window after this many intervals, and how many of them were trials.
 fn run(trials: &mut Trials, disk: Disk, several: bool, intervals: usize) -> (i64, usize) {
     let mut tried = 0;
     for _ in 0..intervals {

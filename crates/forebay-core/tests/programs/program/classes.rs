@@ -4,7 +4,7 @@ use forebay_core::{
     BANDWIDTH_MAX, ClassError, ClassGroupId, ClassId, IOPS_MAX, IoGroup, Limits, SHARES_MAX,
 };
 
-/// So many are enough to fill places again and again.
+/// This many are enough to fill places again and again.
 const CLASSES_MAX: usize = 12;
 const GROUPS_MAX: usize = 6;
 

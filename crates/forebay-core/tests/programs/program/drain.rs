@@ -5,7 +5,7 @@ use forebay_core::{DiskTime, Outcome, Time};
 use super::model::Model;
 use super::shard::{Shard, Stage};
 
-/// So many moments at which something is to be done are enough for any program.
+/// This many moments at which something is to be done are enough for any program.
 const MOMENTS_MAX: usize = 100_000;
 
 impl Model {

@@ -1,5 +1,5 @@
 //! A program of verbs, made of bytes, and a plain model of what must hold while it
-//! runs: for the property test beside this, and for `fuzz/fuzz_targets/io_queue.rs`.
+//! runs: for the property test alongside this, and for `fuzz/fuzz_targets/io_queue.rs`.
 
 mod classes;
 mod drain;
@@ -14,7 +14,7 @@ use verb::{Bytes, Verb};
 
 /// Longer programs find nothing that shorter ones do not.
 const VERBS_MAX: usize = 10_000;
-/// Each verb is so many bytes, so that one may be left out without changing the others.
+/// Each verb is this many bytes, so that one may be left out without changing the others.
 const VERB_BYTES: usize = 6;
 
 /// What to do, as bytes; shown as the verbs that they say.

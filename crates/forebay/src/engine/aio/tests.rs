@@ -11,7 +11,7 @@ use crate::{AlignedBuf, BufferPool, DirectFile};
 
 const BLOCK: usize = 4096;
 
-/// One whose context has room for so many, where there is linux-aio.
+/// One whose context has room for this many, where there is linux-aio.
 fn aio(room: u32, shutdown_timeout: Duration) -> Option<Aio> {
     Aio::new(room, 4, shutdown_timeout).ok()
 }

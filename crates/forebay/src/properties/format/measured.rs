@@ -1,4 +1,4 @@
-//! The keys of a `forebay.yaml` beside Seastar's.
+//! The keys of a `forebay.yaml` alongside Seastar's.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The database node of the article: queries that saturate its disks, then writes beside them.
+//! The database node of the article: queries that saturate its disks, then writes alongside them.
 
 use core::time::Duration;
 

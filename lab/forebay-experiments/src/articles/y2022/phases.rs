@@ -1,4 +1,4 @@
-//! The two loads of the 2022 article: ingestion with compaction, then queries beside compaction.
+//! The two loads of the 2022 article: ingestion with compaction, then queries alongside compaction.
 
 use forebay_config::Source;
 use forebay_core::{DiskModel, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, Time};
@@ -75,7 +75,7 @@ const CLIENT_JOBS: &str = include_str!("client-jobs.yaml");
 pub(crate) const INGESTED: [&str; 4] =
     ["commitlog", "memtable", "compaction-read", "compaction-write"];
 pub(crate) const COMPACTION: [&str; 2] = ["compaction-read", "compaction-write"];
-/// The classes of queries beside compaction.
+/// The classes of queries alongside compaction.
 pub(crate) const QUERIES: [&str; 3] = ["query", COMPACTION[0], COMPACTION[1]];
 
 /// A policy, what it is told that requests cost, and when its shards look for work.
@@ -88,7 +88,8 @@ pub(crate) struct SchedulerVariant {
 }
 
 impl SchedulerVariant {
-    /// The same with shards that look each half millisecond alone, as Seastar's do when they are busy.
+    /// The same with shards that look each half millisecond alone, as Seastar's do when they are
+    /// busy.
     pub(crate) const fn on_ticks(self) -> Self {
         Self { polling: Polling::Tick(500_000), ..self }
     }
@@ -108,7 +109,7 @@ enum CostVariant {
     Exact,
     /// A request costs its operation and its bytes, as in 2022.
     Summed,
-    /// All rates are given so many percent lower.
+    /// All rates are given this many percent lower.
     Lower(i64),
     /// As the rates of the disk say, and corrected so that this holds.
     Target(LatencyTarget),
@@ -157,7 +158,7 @@ pub(crate) const SCHEDULERS: [SchedulerVariant; 5] = [
     },
 ];
 
-/// Pace and window told rates that are so many percent too low.
+/// Pace and window told rates that are this many percent too low.
 pub(crate) const fn lower(percent: i64) -> SchedulerVariant {
     SchedulerVariant {
         name: "pace+window",

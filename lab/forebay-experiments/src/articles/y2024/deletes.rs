@@ -1,4 +1,4 @@
-//! Reads beside deletes, on the file system and the disk of all tables.
+//! Reads alongside deletes, on the file system and the disk of all tables.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -22,17 +22,17 @@ pub(crate) const READS: u64 = 4000;
 /// counts.
 const FIBERS: u64 = 500;
 
-/// What is deleted beside the reads.
+/// What is deleted alongside the reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deletes {
     None,
-    /// So many files are unlinked a second.
+    /// This many files are unlinked a second.
     Unlink {
         files: u64,
         file_size: u64,
         extent_size: u64,
     },
-    /// So many holes are punched a second; each is followed by a flush of the file, or not.
+    /// This many holes are punched a second; each is followed by a flush of the file, or not.
     Punch {
         holes: u64,
         hole: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Run {
     pub(crate) file_system: FileSystem,
     /// Reads of 512 bytes a second.
     pub(crate) reads: u64,
-    /// So many fibers send them, each of which waits for its own and skips what it misses, as
+    /// This many fibers send them, each of which waits for its own and skips what it misses, as
     /// io_tester does it; an open loop if not given.
     pub(crate) waiting_fibers: Option<u64>,
     pub(crate) seconds: u64,

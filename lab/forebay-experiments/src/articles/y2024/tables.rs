@@ -1,4 +1,4 @@
-//! The published tables of read latencies beside deletes, and ours.
+//! The published tables of read latencies alongside deletes, and ours.
 
 use core::time::Duration;
 
@@ -46,12 +46,12 @@ fn unlink(files: u64, file_size: u64, extent_size: u64) -> Deletes {
     }
 }
 
-/// Files of so many MiB are punched, 16 times 32 MiB a second.
+/// Files of this many MiB are punched, 16 times 32 MiB a second.
 pub(crate) fn by_file_size(mib: u64) -> Deletes {
     punch(mib, 32)
 }
 
-/// Files of 1 GiB in extents of so many MiB are.
+/// Files of 1 GiB in extents of this many MiB are.
 pub(crate) fn by_extent_size(mib: u64) -> Deletes {
     punch(1024, mib)
 }
@@ -179,7 +179,7 @@ impl Published {
         Ok(FileSystem { discard: self.discard, ..usual })
     }
 
-    /// The cells of the table with so many seeds from this one on, by row.
+    /// The cells of the table with this many seeds from this one on, by row.
     pub(crate) fn cells(&self, first: Seed, seeds: u64) -> Result<Vec<Cell>, String> {
         let file_system = self.file_system()?;
         let rows = self.rows.iter().enumerate();
@@ -208,7 +208,7 @@ impl Published {
         Ok(cells.into_iter().flatten().collect())
     }
 
-    /// The table beside the published one.
+    /// The table alongside the published one.
     pub(crate) fn report(&self, setting: Setting, title: &str) -> Result<Report, String> {
         let Setting { scale, seed: first } = setting;
         let seeds = scale.seconds(1, 5);

@@ -27,7 +27,7 @@ pub(crate) struct AppendFigures {
     pub(crate) queue_us: f64,
 }
 
-/// A run of shards of so many fibers, each with a file that begins at one of `starts`; without a
+/// A run of shards of this many fibers, each with a file that begins at one of `starts`; without a
 /// scheduler if `is_open`.
 pub(crate) fn append(
     seed: Seed,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::results::model::{ClassResult, RunResult};
 
-/// So many standard errors more than before is not chance.
+/// This many standard errors more than before is not chance.
 const ERRORS_APART: f64 = 3.0;
 
 /// A job of which requests failed.

@@ -28,7 +28,7 @@ const LEVEL: f64 = 0.05;
 const RATE_MIN: f64 = 0.02;
 /// and one of a latency below this.
 const LATENCY_MIN: f64 = 0.05;
-/// So many requests must have taken longer than a percentile for it to be judged.
+/// This many requests must have taken longer than a percentile for it to be judged.
 const BEYOND_MIN: f64 = 10.0;
 
 /// What is compared of a job.
@@ -67,8 +67,8 @@ pub struct Change {
 pub struct Judged {
     /// By which part of the old value it rose.
     pub change: f64,
-    /// How far that may be wrong, with 95 % confidence in all figures together; none where it may be
-    /// anything.
+    /// How far that may be wrong, with 95 % confidence in all figures together; none where it may
+    /// be anything.
     pub margin: Option<f64>,
     /// Whether it is more than chance.
     pub significant: bool,
@@ -103,9 +103,9 @@ pub struct Difference {
     pub other_loads: Vec<String>,
     /// What else is not the same in the two runs.
     pub notes: Vec<String>,
-    /// The part of the time for which threads waited for a processor, the larger of the runs in each
-    /// file where it is known, if the machine was too busy in one for a change to be laid on anything
-    /// else.
+    /// The part of the time for which threads waited for a processor, the larger of the runs in
+    /// each file where it is known, if the machine was too busy in one for a change to be laid on
+    /// anything else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy: Option<[Option<f64>; 2]>,
 }

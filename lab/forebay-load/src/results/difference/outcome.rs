@@ -10,7 +10,7 @@ const LOSS_MIN: f64 = 0.1;
 const MARGIN_MAX: f64 = 0.5;
 /// and neither is a latency that may have doubled.
 const TIMES_MAX: f64 = 2.0;
-/// What the number of requests moves a rate by: so many standard errors are not that.
+/// What the number of requests moves a rate by: this many standard errors are not that.
 const COUNTED: f64 = 3.0;
 
 /// What a comparison comes to.

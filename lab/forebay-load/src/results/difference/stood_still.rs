@@ -7,7 +7,7 @@ use crate::results::model::{ClassResult, IntervalResult, RunResult};
 
 /// A time in which a job had fewer requests before may be empty by chance.
 const REQUESTS_MIN: u64 = 20;
-/// The longest request is so many times as long as the longest before.
+/// The longest request is this many times as long as the longest before.
 const TIMES_MIN: f64 = 10.0;
 
 /// A job that stood still, and did not before.

@@ -9,13 +9,13 @@ use crate::recorder::{Completion, Latencies, MeasuredInterval, Slice};
 use crate::results::consumption::DiskLook;
 use crate::results::model::rounded;
 
-/// A run is shown by at most about so many samples,
+/// A run is shown by at most about this many samples,
 const SAMPLES_MAX: u64 = 100;
 /// of this length where that gives no more of them,
 const SAMPLE_NANOS: u64 = 250_000_000;
-/// and by at least so many.
+/// and by at least this many.
 const SAMPLES_MIN: u64 = 20;
-/// So many of the slowest requests of a job are kept.
+/// This many of the slowest requests of a job are kept.
 const SLOWEST: usize = 5;
 /// Where work waited for less than this part of a sample, nothing is said of the disk's speed.
 const WAITED_MIN: f64 = 0.1;

@@ -113,7 +113,7 @@ pub struct ClassSeries {
 pub struct GroupOfClass {
     /// Its name.
     pub name: String,
-    /// Its shares at the start, beside those of other groups and of classes outside of groups.
+    /// Its shares at the start, alongside those of other groups and of classes outside of groups.
     pub shares: u32,
 }
 

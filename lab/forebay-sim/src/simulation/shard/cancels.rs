@@ -18,7 +18,7 @@ pub(in crate::simulation) struct ShardCancels {
 }
 
 impl ShardCancels {
-    /// One request in so many, at most so many nanoseconds after it was made.
+    /// One request in this many, at most this many nanoseconds after it was made.
     pub(in crate::simulation) const fn new(one_in: u64, within_nanos: u64, rng: Rng) -> Self {
         Self { one_in, within_nanos, rng, due: BinaryHeap::new() }
     }

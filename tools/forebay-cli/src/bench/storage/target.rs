@@ -12,7 +12,7 @@ use crate::failure::Failure;
 pub(in crate::bench) struct DevicePart {
     /// From 0.
     pub(super) index: u64,
-    /// Of so many.
+    /// Of this many.
     pub(super) count: u64,
 }
 
