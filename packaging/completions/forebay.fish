@@ -35,7 +35,7 @@ complete -c forebay -n "__fish_forebay_needs_command" -f -a "explore" -d 'Find o
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "export" -d 'Serve what the disks of a machine can do, and what `check` finds, as metrics'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "sim" -d 'Run the scheduler on simulated disks, under a virtual clock'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "report" -d 'Make a page of results that `bench` or `sim run` printed with --format json'
-complete -c forebay -n "__fish_forebay_needs_command" -f -a "reproduce" -d 'Repeat the published experiments on simulated disks, beside their figures'
+complete -c forebay -n "__fish_forebay_needs_command" -f -a "reproduce" -d 'Repeat the published experiments on simulated disks, alongside their figures'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "disk" -d 'Simulated disks in real time'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "govern" -d 'Keep a latency goal of programs that cannot be changed, by the kernel\'s io.cost. Needs root'
 complete -c forebay -n "__fish_forebay_needs_command" -f -a "rm" -d 'Delete files at a pace, so that the discards (TRIMs) that follow delay no reads'
@@ -152,14 +152,14 @@ complete -c forebay -n "__fish_forebay_using_subcommand explore" -l goal -d 'A g
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -s o -l output -d 'Replace the regions of this forebay.yaml, which `tune` has made' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l report -d 'Write a page with heat maps: the region, the straight line, and where they are wrong' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l svg -d 'Write the heat maps alone' -r -F
-complete -c forebay -n "__fish_forebay_using_subcommand explore" -l what-if -d 'Say what classes of these loads would get of the disk in this forebay.yaml, by the region of reads and writes that it holds for --goal; with --disk, beside what the simulator says' -r -F
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l what-if -d 'Say what classes of these loads would get of the disk in this forebay.yaml, by the region of reads and writes that it holds for --goal; with --disk, alongside what the simulator says' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l load -d 'A class: its name, its shares, and what it does per second, reads of 4 KiB or bytes in writes of 128 KiB: such as queries:1000:reads=50000, log:200:writes=100MB (powers of 1024) or compaction:100:writes=max. More than once for several' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l format -d 'How to print it' -r -f -a "text\t'For people'
 json\t'JSON'"
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l full -d 'Measure all combinations of 21 rates of reads and 21 rates of writes'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l trim -d 'Discard what was written, by holes in files or discards on devices, at the rate of the writes'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l overwrite-device -d 'DIR is a block device, and the data on it may be destroyed'
-complete -c forebay -n "__fish_forebay_using_subcommand explore" -l resume -d 'Go on with the interrupted measurement of DIR whose loads are kept beside --save'
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l resume -d 'Go on with the interrupted measurement of DIR whose loads are kept alongside --save'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l another-disk -d 'Replace them even where the surface ends at less than half or more than twice the rates of that file'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l json -d 'The same as --format json'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -216,7 +216,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_sub
 complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "swarm" -d 'Run random scenarios, and check what the scheduler promises at every step'
 complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "replay" -d 'Run a scenario again that `forebay sim swarm` has printed'
 complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c forebay -n "__fish_forebay_using_subcommand report" -l compare -d 'Results to show beside them, on the same scales' -r -F
+complete -c forebay -n "__fish_forebay_using_subcommand report" -l compare -d 'Results to show alongside them, on the same scales' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand report" -s o -l out -d 'Where the page or the picture (SVG) goes' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand report" -l latency-of -d 'Draw one picture instead of the page: the 99th percentile of this job\'s latency over time, a line for each run' -r
 complete -c forebay -n "__fish_forebay_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -224,7 +224,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l out -d 'Wh
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l report -d 'Write all on one page too, with the datastore examples over time and with all values of charts as JSON' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l seed -d 'Seed of loads and disks' -r
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l threads -d 'Number of experiments that run at the same time [default: one per processor]. The results do not depend on it' -r
-complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l format -d 'How to print what came out: as JSON, the published figures beside ours' -r -f -a "text\t'For people'
+complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l format -d 'How to print what came out: as JSON, the published figures alongside ours' -r -f -a "text\t'For people'
 json\t'JSON'"
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l full -d 'Run each for as long as the published one, instead of shortened'
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l json -d 'The same as --format json'
@@ -326,7 +326,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_see
 complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk govern rm run trace trim help" -f -a "export" -d 'Serve what the disks of a machine can do, and what `check` finds, as metrics'
 complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk govern rm run trace trim help" -f -a "sim" -d 'Run the scheduler on simulated disks, under a virtual clock'
 complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk govern rm run trace trim help" -f -a "report" -d 'Make a page of results that `bench` or `sim run` printed with --format json'
-complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk govern rm run trace trim help" -f -a "reproduce" -d 'Repeat the published experiments on simulated disks, beside their figures'
+complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk govern rm run trace trim help" -f -a "reproduce" -d 'Repeat the published experiments on simulated disks, alongside their figures'
 complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk govern rm run trace trim help" -f -a "disk" -d 'Simulated disks in real time'
 complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk govern rm run trace trim help" -f -a "govern" -d 'Keep a latency goal of programs that cannot be changed, by the kernel\'s io.cost. Needs root'
 complete -c forebay -n "__fish_forebay_using_subcommand help; and not __fish_seen_subcommand_from bench top check info tune explore export sim report reproduce disk govern rm run trace trim help" -f -a "rm" -d 'Delete files at a pace, so that the discards (TRIMs) that follow delay no reads'
