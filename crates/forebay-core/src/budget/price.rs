@@ -127,18 +127,22 @@ impl Part {
     pub(super) fn stretch(&self, time: DiskTime) -> DiskTime {
         match self.millionths.load(Ordering::Relaxed) {
             0 => time,
-            part => DiskTime::from_units(scaled_units(time.units(), WHOLE, part)),
+            part => stretched(time, part),
         }
     }
 
-    /// This part of a window; `None` while the disk is this process's alone.
-    #[inline]
-    pub(super) fn of_window(&self, whole: impl FnOnce() -> u64) -> Option<u64> {
+    /// This part of a window; all of it while the disk is this process's alone.
+    pub(super) fn of_window(&self, window: u64) -> u64 {
         match self.millionths.load(Ordering::Relaxed) {
-            0 => None,
-            part => Some(scaled_units(whole(), part, WHOLE).max(1)),
+            0 => window,
+            part => scaled_units(window, part, WHOLE).max(1),
         }
     }
+}
+
+#[cold]
+fn stretched(time: DiskTime, part: u64) -> DiskTime {
+    DiskTime::from_units(scaled_units(time.units(), WHOLE, part))
 }
 
 /// `units * factor / divisor`.
@@ -194,17 +198,17 @@ mod tests {
     fn a_part_slows_the_pace_and_shrinks_the_window_alike() {
         let part = Part::default();
         let time = DiskTime::from_units(1_000);
-        let seen = |part: &Part| (part.stretch(time).units(), part.of_window(|| 1_000));
-        assert_eq!(seen(&part), (1_000, None));
+        let seen = |part: &Part| (part.stretch(time).units(), part.of_window(1_000));
+        assert_eq!(seen(&part), (1_000, 1_000));
         for (millionths, stretched, window) in
             [(250_000, 4_000, 250), (2_000_000, 500, 2_000), (0, 1_000_000_000, 1)]
         {
             part.put_in_force(Some(millionths));
-            assert_eq!(seen(&part), (stretched, Some(window)));
+            assert_eq!(seen(&part), (stretched, window));
         }
         part.put_in_force(Some(u32::MAX));
-        assert_eq!(part.of_window(|| 1_000), Some(16_000));
-        assert_eq!(part.of_window(|| u64::MAX), Some(u64::MAX));
+        assert_eq!(part.of_window(1_000), 16_000);
+        assert_eq!(part.of_window(u64::MAX), u64::MAX);
         assert_eq!((part.put_in_force(None), part.is_in_force()), ((16_000_000, 1_000_000), false));
     }
 }

@@ -41,10 +41,9 @@ impl Budget {
     /// with the disk and with other shards grows with the window, and does not shrink.
     pub(crate) fn window(&self) -> DiskTime {
         let found = self.controller.window(self.effective_goal()).map(DiskTime::from_units);
+        let window = self.two_goals().max(found.unwrap_or_default());
         // what others have in the disk is in the way of this
-        let part = self.controller.part.of_window(|| self.busy_window().units());
-        let shared = part.map_or(DiskTime::ZERO, |_| self.busy_window());
-        self.two_goals().max(found.unwrap_or_default()).max(shared)
+        if self.controller.part.is_in_force() { window.max(self.busy_window()) } else { window }
     }
 
     /// After this time, in nanoseconds, a disk that keeps up has done what it got.
@@ -78,12 +77,23 @@ impl Budget {
 
     #[inline]
     pub(super) fn limit_at(&self, price: Price, goal: DiskTime) -> u64 {
-        let whole = || match self.controller.window(goal) {
+        if self.controller.part.is_in_force() {
+            return self.limit_of_part(price, goal);
+        }
+        match self.controller.window(goal) {
+            Some(window) => window,
+            None => price.done_in(two_goals_units(goal)),
+        }
+    }
+
+    #[cold]
+    fn limit_of_part(&self, price: Price, goal: DiskTime) -> u64 {
+        let whole = match self.controller.window(goal) {
             Some(window) => window,
             None if self.searches_knee() => price.done_in(self.window_of_all().units()),
             None => price.done_in(two_goals_units(goal)),
         };
-        self.controller.part.of_window(whole).unwrap_or_else(whole)
+        self.controller.part.of_window(whole)
     }
 
     /// What may be unfinished when a fresh request of this cost goes.
