@@ -88,7 +88,7 @@ fn a_file_that_is_its_own_member_is_an_error() {
     std::fs::write(&path, text).unwrap();
     let error = DiskSpec::resolve(&path.display().to_string()).unwrap_err().to_string();
     std::fs::remove_file(&path).unwrap();
-    assert!(error.contains("more than 3 deep"), "{error}");
+    assert!(error.contains("at most 3 deep"), "{error}");
 }
 
 /// Compares with a file of this folder; `UPDATE_SNAPSHOTS=1` writes it.

@@ -17,7 +17,7 @@ fn what_is_no_such_text_is_said_with_its_line() {
         (format!("{event}\n8,0 1 1 0.2 1 X W 8 + 8 [x]\n").as_bytes(), "line 2: where a request"),
         (
             format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n").as_bytes(),
-            "line 2: after the device",
+            "line 2: expected a processor and a sequence number after the device",
         ),
         (b"8,0 1 1 0.2 1 C W 8 + 8 [0]\n8,0 1 1 0.1 1 G W 8 + 8 [x]\n", "but 1 completed (C), 1 G"),
         (b"x 1 [000] 1.5: block:block_plug: [x]\n", "but 1 block_plug; record"),
