@@ -18,7 +18,7 @@ pub type forebay_log_callback = Option<
     unsafe extern "C" fn(context: *mut c_void, level: c_int, text: *const c_char, len: usize),
 >;
 
-/// The function, and what it is called with.
+/// The callback and its context.
 #[derive(Clone, Copy)]
 struct Sink {
     callback: unsafe extern "C" fn(*mut c_void, c_int, *const c_char, usize),

@@ -94,6 +94,7 @@ impl WakeList {
     }
 
     pub(crate) fn pop(&mut self) -> Option<ShardId> {
+        // nearly always
         if self.0 == [0; WORDS] {
             return None;
         }

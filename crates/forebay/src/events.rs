@@ -1,4 +1,4 @@
-//! What a program is told of as it happens, alongside its log.
+//! Events that a program receives as they happen, next to its log.
 
 use std::fmt;
 use std::sync::Arc;

@@ -151,7 +151,7 @@ fn write(file: &File, class: &Class) {
     assert_eq!(result.unwrap(), BLOCK);
 }
 
-/// A hang of the disk is told of, and the disk is used alongside it.
+/// A hang of the disk is reported, and the callback uses the disk.
 fn uses_a_disk_that_hangs(what: &str, bed: &Bed) {
     let (file, class) = (bed.file(), bed.class.clone());
     let _hung = hang(file.disk(), &class);

@@ -1,4 +1,4 @@
-//! What a program is told of as it happens.
+//! Events that a program receives as they happen.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
 use std::pin::Pin;
@@ -58,7 +58,7 @@ fn a_hook_may_ask_the_scheduler_and_panic() {
     let first = Mutex::new(true);
     let hook = move |event: &Event| {
         let Some(scheduler) = known.get() else { return };
-        // None of this waits for the one who tells.
+        // None of this waits for the thread that reports an event.
         drop(scheduler.snapshot());
         let _counters = scheduler.default_disk().counters();
         scheduler.add_class(&format!("{event:?}"), 1).unwrap();
@@ -120,7 +120,7 @@ fn without_io_uring(scheduler: &Scheduler) {
     thread::spawn(refused).join().unwrap();
 }
 
-/// Keeps the one who wakes it for as long as it is told to.
+/// Blocks the thread that wakes it until it is released.
 struct Holds(Mutex<Receiver<()>>);
 
 impl Wake for Holds {

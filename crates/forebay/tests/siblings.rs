@@ -76,7 +76,7 @@ fn child() {
     }
     loop {
         println!("count {}", count.load(Ordering::Relaxed));
-        // the one who reads has ended
+        // the reader has ended
         if std::io::stdout().flush().is_err() {
             process::exit(0);
         }
@@ -238,7 +238,7 @@ fn whatever_others_write_or_cut_off_all_go_on_and_share_again() {
     file.set_len(0).unwrap();
     assert_shares(&[&processes[0], &processes[1]], &[3.0, 1.0], "afterwards");
     assert_eq!(file.metadata().unwrap().len(), len);
-    // a file that was removed is made again, so that who comes later is found
+    // a file that was removed is made again, so that later processes are found
     fs::remove_file(&path).unwrap();
     until("it is there again", || path.exists());
     let third = Process::new(&path, 400, false);

@@ -193,8 +193,8 @@ impl TimelineState {
         Time::from_nanos(at.as_nanos().saturating_sub(saturating_nanos(self.ahead)))
     }
 
-    /// Takes out a request whose reply is due now, and counts it: the one who
-    /// has the reply finds it counted.
+    /// Takes out a request whose reply is due now, and counts it: the
+    /// receiver of the reply finds it counted.
     fn take_completion(&mut self, store: &Store) -> Option<Completion> {
         let now = self.elapsed();
         let shown = self.show(now.plus_nanos(saturating_nanos(self.ahead)));

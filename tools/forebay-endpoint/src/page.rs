@@ -51,7 +51,7 @@ impl Response {
         }
     }
 
-    /// Whether its memory is needed: the one who takes it is cut off.
+    /// Whether its memory is needed: the client that reads it is disconnected.
     pub(crate) fn is_void(&self) -> bool {
         self.is_void.load(Ordering::Relaxed)
     }

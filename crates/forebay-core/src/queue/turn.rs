@@ -72,7 +72,7 @@ impl IoQueue {
         self.report.class_of(&request).forgotten(request.len);
     }
 
-    /// A request that the budget has let through, in the disk from now on; returns what it is then.
+    /// Puts a request into the disk for which the budget was reserved. Returns a copy of it.
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) -> Request {

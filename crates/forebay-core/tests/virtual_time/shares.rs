@@ -64,8 +64,8 @@ fn prompt_shards_have_their_shares_on_disks_whose_requests_take_longer_than_a_ti
     }
 }
 
-/// The one who completes a request of several goals finds all of the budget unused, before those who
-/// wait for it are awake, and would take it again each time.
+/// A shard that completes a request of several goals finds all of the budget unused, before waiting
+/// shards are awake, and would take it again each time.
 #[test]
 fn requests_larger_than_the_window_do_not_keep_other_shards_out() {
     for kib in [128, 256, 384, 512, 2048] {

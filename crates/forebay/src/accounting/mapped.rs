@@ -2,8 +2,8 @@
 
 use forebay_block::{BlockDevice, CountedDisk, DeviceNumber, Machine};
 
-/// The path of a mapped file on one of these disks: what is done through the mapping passes no class.
-/// Its device is looked up by its number, for to open the file would end record locks of the process.
+/// The path of a mapped file on one of these disks: I/O through the mapping is unscheduled.
+/// Its device is looked up by number, since opening the file would end record locks of the process.
 pub(super) fn mapped_file(machine: &Machine, disks: &[&CountedDisk]) -> Option<String> {
     let text = machine.text("proc/self/maps")?;
     let mut others = Vec::new();

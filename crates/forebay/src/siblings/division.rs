@@ -55,7 +55,7 @@ impl Default for Own {
 }
 
 impl Siblings {
-    /// How much of what it is due this process takes for its part, in millionths, by direction.
+    /// The factors by which this process reduces its fair part, in millionths, by direction.
     pub(crate) fn trims(&self) -> [u32; 2] {
         self.own.map(|own| (own.trim * WHOLE) as u32)
     }

@@ -1,7 +1,7 @@
 //! The file in which the processes that share a disk tell each other what they want of it.
 //!
-//! It is read and written by calls, and not mapped: the one who truncates a mapped file ends all processes
-//! that look at it (`SIGBUS`). A look takes some microseconds, 20 times a second. Nobody waits for
+//! It is read and written by system calls. A mapping would end each process that reads it after the file
+//! is truncated (`SIGBUS`). A look takes some microseconds, 20 times a second. Nobody waits for
 //! anybody: a process writes its own slot alone, and a slot that is half written is not read.
 
 use std::env;
@@ -143,7 +143,7 @@ impl Segment {
         write_all(&self.file, &slot.to_bytes(), offset(self.slot))
     }
 
-    /// Whether the file was removed or replaced, so that who comes later finds another one.
+    /// Whether the file was removed or replaced, so that later processes open another one.
     pub(crate) fn is_gone(&self) -> bool {
         fstat(self.file.as_fd()).is_ok_and(|stat| stat.st_nlink == 0)
     }

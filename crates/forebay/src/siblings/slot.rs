@@ -21,7 +21,7 @@ pub(crate) struct Demand {
     pub(crate) used: u32,
     /// Whether requests waited for the disk, so that it would take more.
     pub(crate) wants: bool,
-    /// How much of what it is due it takes for its part, in millionths.
+    /// The factor by which the process reduces its fair part, in millionths.
     pub(crate) trim: u32,
 }
 

@@ -50,8 +50,8 @@ mod model {
         static CURRENT: Thread = Thread::default();
     }
 
-    /// A thread as far as it can be parked. loom's own wakes the one who waits for
-    /// a lock, too.
+    /// A thread as far as it can be parked. loom's own also wakes a thread
+    /// that waits for a lock.
     #[derive(Clone, Debug, Default)]
     pub(crate) struct Thread(Arc<(Mutex<bool>, Condvar)>);
 

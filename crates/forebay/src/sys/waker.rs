@@ -22,8 +22,8 @@ thread_local! {
     static WAKING: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A waker that the library keeps for a while. Where it panics in its drop, that ends there: the one who
-/// drops it may be in the middle of something.
+/// A waker that the library keeps for a while. A panic in its drop ends there, since the
+/// code that drops it may be in the middle of something.
 #[derive(Debug)]
 pub(crate) struct KeptWaker {
     /// Taken when it is woken.

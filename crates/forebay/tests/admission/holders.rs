@@ -1,4 +1,4 @@
-//! The one who holds a permit and asks for another.
+//! Holders of a permit that ask for another.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

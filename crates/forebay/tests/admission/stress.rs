@@ -200,7 +200,7 @@ fn balances(tally: &Tally, counted: &ClassCounters) {
     assert_eq!(counted.queued, 0);
     assert_eq!(u64::from(counted.in_disk), tally.forgotten);
     assert_eq!(counted.errors, tally.failed);
-    // the one who was dropped was cancelled, or its grant given back
+    // a dropped request was cancelled, or its grant given back
     let given_back = counted.operations.iter().sum::<u64>() - tally.completed;
     assert_eq!(counted.cancelled + given_back, tally.dropped_waiting + tally.refused);
     assert!(counted.cancelled > 0 && given_back > 0, "{} {given_back}", counted.cancelled);

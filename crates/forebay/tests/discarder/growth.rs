@@ -10,7 +10,7 @@ use forebay::{DeletedHow, DiscarderOptions, UnlinkReason};
 
 use crate::fixture::{Bed, MIB};
 
-/// The one who writes it has it open: it is unlinked, and the writer has all that it wrote.
+/// The writer has the file open: it is unlinked, and the writer keeps all that it wrote.
 #[test]
 fn a_file_that_its_writer_makes_longer_is_unlinked_and_the_writer_has_it_all() {
     for in_place in [false, true] {

@@ -1,4 +1,4 @@
-//! The one who holds a permit and uses a file, or a shard, meanwhile.
+//! Holders of a permit that use a file or a shard meanwhile.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -37,7 +37,7 @@ impl Dead {
 
 impl Drop for Dead {
     fn drop(&mut self) {
-        // the one who hangs is let go with an error
+        // hanging requests end with an error
         self.server.take();
         let _ = unmount(&self.point, UnmountFlags::DETACH);
     }

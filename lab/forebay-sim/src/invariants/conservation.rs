@@ -13,8 +13,8 @@ use forebay_core::{IoGroup, Time};
 
 use super::violation::Wrong;
 
-/// Ticks in which shards that are due are waited for: 100 ms of them, after which the one who waits for
-/// others looks again by itself.
+/// Ticks in which shards that are due are waited for: 100 ms of them, after which a shard that
+/// waits for others looks again by itself.
 const TICKS: u64 = 200;
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use super::ledger::{GivenUp, Ledger};
 
 /// No request is given up sooner by a disk in good times.
 const PATIENCE_NANOS_MIN: u64 = 100_000_000;
-/// The one who looks so much later than a request was overdue was away.
+/// A thread that polls this much later than a request was overdue was away.
 const AWAY_NANOS: u64 = 10_000_000;
 /// A part of the disk is taken to hang for so long after a request was given up.
 const HANGING_NANOS: u64 = 1_000_000_000;

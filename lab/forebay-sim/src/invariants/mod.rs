@@ -108,7 +108,7 @@ impl Invariants {
             config.scheduler.order == QueueDiscipline::StartTime && policy != Policy::Unlimited;
         // These lose disk time by design.
         let is_lossy = matches!(policy, Policy::TwoLevelBucket { .. } | Policy::FlowRatio { .. });
-        // Among the shards of the earlier policies the one who comes first may go.
+        // Among the shards of the earlier policies the first to poll may go.
         let is_ours = matches!(policy, Policy::PaceWindow { .. });
         let tick = if let Polling::Tick(tick) = config.polling { tick } else { 0 };
         let wake_up = saturating_nanos(config.wake_up_latency);

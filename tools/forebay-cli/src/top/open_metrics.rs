@@ -150,7 +150,7 @@ impl Scrape {
             Some(labels.swap_remove(at).1)
         };
         let (disk, class, bound) = (take("mountpoint"), take("class"), take("le"));
-        // all others are of the one who gave them, such as the run of `bench`, which shows one at a time
+        // all others are of the program, such as the run of `bench`, which shows one at a time
         let key = match part_label(name).and_then(take) {
             Some(part) => format!("{name}/{part}"),
             None => name.to_owned(),

@@ -102,7 +102,7 @@ fn each_story_is_told_in_words_by_top_and_on_its_page() {
     STORIES.iter().filter(|story| story.says.is_some()).for_each(told_on_all_disks);
 }
 
-/// The one who waits for a slow disk alone comes when the disk answers, however late that is.
+/// A shard that waits for a slow disk alone polls when the disk answers, however late that is.
 #[test]
 fn threads_that_wait_for_a_hard_disk_under_a_whole_datastore_are_not_called_late() {
     let story = Story {

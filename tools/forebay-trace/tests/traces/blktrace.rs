@@ -9,7 +9,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use forebay_trace::{KernelEvent, Recorded, Requests, RequestsSummary, SplitCause, Watched};
+use forebay_trace::{Recorded, RequestsSummary, SplitCause};
+
+use super::texts::read_text;
 
 const SECTOR: u64 = 512;
 const KIB: u64 = 1 << 10;
@@ -149,24 +151,7 @@ fn the_text_is_what_blkparse_prints_of_the_traces() {
 }
 
 fn read(name: &str) -> (Recorded, RequestsSummary) {
-    let watched = Watched {
-        name: String::new(),
-        numbers: Vec::new(),
-        block_bytes: 4096,
-        chunk: None,
-        members: None,
-        longest_bytes: None,
-        pages_bytes: None,
-        longest_possible_bytes: None,
-        file_system: None,
-    };
-    let text = fs::read(path(&format!("{name}.txt"))).unwrap();
-    let mut requests = Requests::new(&[], watched);
-    let read = Recorded::read(&text[..], |since, event| {
-        let KernelEvent::Block(event) = event else { return };
-        requests.see(since, event);
-    });
-    (read.unwrap(), requests.summary())
+    read_text(&fs::read(path(&format!("{name}.txt"))).unwrap()).unwrap()
 }
 
 #[test]

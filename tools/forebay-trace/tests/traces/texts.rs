@@ -30,7 +30,7 @@ fn watched() -> Watched {
     }
 }
 
-fn read_text(bytes: &[u8]) -> Result<(Recorded, RequestsSummary), String> {
+pub(super) fn read_text(bytes: &[u8]) -> Result<(Recorded, RequestsSummary), String> {
     let mut requests = Requests::new(&[], watched());
     let read = Recorded::read(bytes, |since, event| {
         let KernelEvent::Block(event) = event else { return };

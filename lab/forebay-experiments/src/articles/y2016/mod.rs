@@ -15,7 +15,7 @@ pub(crate) const KB: u64 = 1024;
 pub(crate) const DECAY: QueueDiscipline =
     QueueDiscipline::ExponentialDecay { tau_nanos: 100_000_000 };
 
-/// The scheduler of 2016: this many requests in the disk, the one who has used least lately is next.
+/// The scheduler of 2016: this many requests in the disk, and the class that used least lately is next.
 pub(crate) fn of_2016(requests: u32) -> SchedulerConfig {
     SchedulerConfig {
         policy: Some(Policy::Concurrency { requests }),
