@@ -48,6 +48,10 @@ class _OfThread(threading.local):
         self.ended: dict[int, tuple[int, Optional[Error]]] = {}
 
 
+# How long the main thread waits at a time, in milliseconds. It alone handles signals, and one that
+# comes just before the wait does not interrupt it.
+SIGNALS_MS = 50
+
 _of_thread = _OfThread()
 _of_loops: weakref.WeakKeyDictionary[Any, OfLoop] = weakref.WeakKeyDictionary()
 
@@ -71,12 +75,17 @@ def wait(asked: tuple[int, int, int], timeout: Optional[float]) -> int:
     permit, waiting = events.ask(asked)
     if permit:
         return permit
+    handles_signals = threading.current_thread() is threading.main_thread()
     poll = select.poll()
     poll.register(events.fd, select.POLLIN)
     try:
         while waiting not in of_thread.ended:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not poll.poll(None if left is None else left * 1000) and left == 0:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+            if handles_signals:
+                ready = poll.poll(SIGNALS_MS if left is None else min(left, SIGNALS_MS))
+            else:
+                ready = poll.poll(left)
+            if not ready and left == 0:
                 raise TimedOut(E_TIMED_OUT, "no permit within the time given", 0)
             while ended := events.next():
                 of_thread.ended[ended[0]] = ended[1:]

@@ -20,6 +20,7 @@ use log::Level;
 use crate::sys::fork::Process;
 use crate::sys::lock::{LockGuard, assert_none_held, lock_of_all};
 use crate::sys::panics::contain;
+use crate::sys::signals;
 
 /// Most messages that wait to be told.
 const WAITING_MAX: usize = 64;
@@ -78,8 +79,8 @@ fn send(message: Message) {
         Ok(starts) => (starts, VecDeque::new()),
         Err(message) => (false, VecDeque::from([message])),
     };
-    let thread = || thread::Builder::new().name(String::from("forebay-log")).spawn(run);
-    if starts && thread().is_err() {
+    let builder = || thread::Builder::new().name(String::from("forebay-log"));
+    if starts && signals::blocked(|| builder().spawn(run)).is_err() {
         lost = queue().map(|mut queue| queue.give_up()).unwrap_or_default();
     }
     LOST.fetch_add(lost.len() as u64, Ordering::Relaxed);

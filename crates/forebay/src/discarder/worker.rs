@@ -12,6 +12,7 @@ use super::state::{LOOK_PERIOD, Worker};
 use crate::permit::Parking;
 use crate::sys::library_thread;
 use crate::sys::panics::contain;
+use crate::sys::signals;
 
 /// A thread that has had nothing to do for so long ends.
 const IDLE_MAX: u64 = 1_000_000_000;
@@ -23,7 +24,7 @@ pub(super) fn ask(shared: &Arc<Shared>, jobs: Vec<Job>) {
     }
     let builder = thread::Builder::new().name(String::from("forebay-discard"));
     let of_thread = Arc::clone(shared);
-    if let Err(error) = builder.spawn(move || work(&of_thread)) {
+    if let Err(error) = signals::blocked(|| builder.spawn(move || work(&of_thread))) {
         shared.fail(&DeleteErrorCause::io(DeleteOperation::StartThread, &error));
     }
 }

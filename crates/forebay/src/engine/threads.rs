@@ -15,6 +15,7 @@ use super::nonblocking;
 use super::operation::{Completion, Operation, Retries};
 use super::waker::WakeDescriptor;
 use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::signals;
 
 /// Performs an operation and waits for its end.
 type Execute = fn(&mut Operation) -> io::Result<usize>;
@@ -203,10 +204,8 @@ impl Threads {
         let pool = Arc::clone(&self.pool);
         let to_engine = self.to_engine.clone();
         let execute = self.execute;
-        thread::Builder::new()
-            .name(format!("forebay-io-{number}"))
-            .spawn(move || pool.work(&to_engine, execute))
-            .map(drop)
+        let builder = thread::Builder::new().name(format!("forebay-io-{number}"));
+        signals::blocked(|| builder.spawn(move || pool.work(&to_engine, execute))).map(drop)
     }
 
     /// Takes what has completed; how much there is to pop.

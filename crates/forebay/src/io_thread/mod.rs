@@ -33,6 +33,7 @@ use crate::sys::library_thread;
 use crate::sys::lock::Lock;
 use crate::sys::numa;
 use crate::sys::panics::contain;
+use crate::sys::signals;
 
 /// Longer than an engine takes to end once it gives up on the disk.
 const END_GRACE: Duration = Duration::from_secs(1);
@@ -124,12 +125,14 @@ impl IoThread {
         let (running, hung_up) = channel();
         let group = Arc::clone(groups.of(Op::Read));
         let (groups, engine, shutdown_timeout) = (groups.clone(), *engine, engine.shutdown_timeout);
-        let thread =
-            thread::Builder::new().name(format!("forebay-disk-{number}")).spawn(move || {
+        let builder = thread::Builder::new().name(format!("forebay-disk-{number}"));
+        let thread = signals::blocked(|| {
+            builder.spawn(move || {
                 // What it allocates from now on is of this node, too.
                 coordinators::pin(&cpus);
                 run(&groups, &engine, &started, running);
-            })?;
+            })
+        })?;
         let full = |full| ShardError::NoShard { disk: disk.to_owned(), full };
         let ended = |_| io::Error::other("the I/O thread ended at its start");
         let inbox = ready.recv().map_err(ended)??.map_err(full)?;

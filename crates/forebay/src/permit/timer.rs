@@ -11,6 +11,7 @@ use super::queue::PermitQueue;
 use super::state::{DeadlineOwner, State, TIMERS_MAX};
 use super::wakeups::Wakeups;
 use crate::sys::library_thread;
+use crate::sys::signals;
 use crate::sys::sync::Builder;
 
 /// Starts a timer thread, if there is none. It sleeps unless it keeps time, and ends with the group.
@@ -21,7 +22,7 @@ pub(super) fn start(state: &mut State, group: &Arc<DiskGroup>) -> io::Result<()>
 fn start_another(state: &mut State, group: &Arc<DiskGroup>) -> io::Result<()> {
     let group = Arc::downgrade(group);
     let builder = Builder::new().name(String::from("forebay-timer"));
-    builder.spawn(move || run(&group))?;
+    signals::blocked(|| builder.spawn(move || run(&group)))?;
     state.timers_started += 1;
     Ok(())
 }

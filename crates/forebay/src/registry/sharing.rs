@@ -18,6 +18,7 @@ use crate::metrics::Held;
 use crate::siblings::{Demand, Segment, Siblings, Slot};
 use crate::sys::clock::Clock;
 use crate::sys::panics::contain;
+use crate::sys::signals;
 
 /// How often a process says what it wants, and looks at what others say. More often costs processor
 /// time; less often leaves unused what others have just left.
@@ -51,7 +52,7 @@ pub(crate) fn start(scheduler: &Arc<Shared>, applied: &[Applied]) {
                 thread::sleep(LOOK);
             }
         };
-        if let Err(error) = thread.spawn(run) {
+        if let Err(error) = signals::blocked(|| thread.spawn(run)) {
             let name = &disk.name;
             messages::warn(format!("disk `{name}` is not shared with other processes: {error}"));
         }

@@ -23,6 +23,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
+use crate::sys::signals;
+
 thread_local! {
     /// The number of the table that the thread has; zero is that of the rest of the process.
     static TABLE: Cell<u64> = const { Cell::new(0) };
@@ -87,7 +89,8 @@ impl DescriptorTable {
                 start_others(number, &starts);
             }
         };
-        thread::Builder::new().name(String::from("forebay-files")).spawn(work)?;
+        let builder = thread::Builder::new().name(String::from("forebay-files"));
+        signals::blocked(|| builder.spawn(work))?;
         told.recv().map_err(io::Error::other)??;
         // It is open in the new table as well by now.
         drop(inner);

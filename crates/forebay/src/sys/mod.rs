@@ -8,6 +8,7 @@ pub(crate) mod lock;
 pub(crate) mod numa;
 pub(crate) mod panics;
 pub(crate) mod record_lock;
+pub(crate) mod signals;
 pub(crate) mod sync;
 pub(crate) mod ticker;
 pub(crate) mod waker;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::sys::fork::Process;
 use crate::sys::lock::lock_of_all;
 use crate::sys::panics::contain;
+use crate::sys::signals;
 
 /// So often.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -28,7 +29,7 @@ pub(crate) fn start() {
     let (Some(look), here) = (LOOK.get(), Process::current()) else { return };
     let Some(mut thread) = lock_of_all(&THREAD) else { return };
     let builder = || thread::Builder::new().name(String::from("forebay-look"));
-    if *thread != Some(here) && builder().spawn(move || run(*look)).is_ok() {
+    if *thread != Some(here) && signals::blocked(|| builder().spawn(move || run(*look))).is_ok() {
         *thread = Some(here);
     }
 }

@@ -14,6 +14,7 @@ use crate::sys::fork::Process;
 use crate::sys::library_thread;
 use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::panics::contain;
+use crate::sys::signals;
 use crate::sys::waker::{KeptWaker, put_off};
 
 /// A thread that has found nothing to do for so long ends.
@@ -150,7 +151,7 @@ impl Shared {
             Some(table) => table.spawn("forebay-files", Box::new(move || shared.work())),
             None => {
                 let thread = thread::Builder::new().name(String::from("forebay-sync"));
-                thread.spawn(move || shared.work()).map(drop)
+                signals::blocked(|| thread.spawn(move || shared.work())).map(drop)
             }
         };
         started.inspect_err(|_| self.lock().starting -= 1)

@@ -91,3 +91,52 @@ fn a_writer_is_woken_although_a_waker_waits_for_its_lock() {
     bed.go_on();
     ended.recv_timeout(Duration::from_secs(60)).unwrap();
 }
+
+/// The signals that each thread of this process blocks, as a bit mask, for threads of the library.
+fn blocked_signals() -> Vec<(String, u64)> {
+    let mut threads = Vec::new();
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        // A thread can end meanwhile.
+        let status = std::fs::read_to_string(task.unwrap().path().join("status"));
+        let Ok(status) = status else { continue };
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+        if field("Name:").starts_with("forebay-") {
+            let mask = u64::from_str_radix(field("SigBlk:"), 16).unwrap();
+            threads.push((field("Name:").to_owned(), mask));
+        }
+    }
+    threads
+}
+
+#[test]
+fn signals_of_the_process_reach_no_thread_of_the_library() {
+    let _no_forks = super::FORKS.read().unwrap_or_else(PoisonError::into_inner);
+    let (bed, mut waiting) = (Bed::new(), Vec::new());
+    for (name, future) in super::futures::FUTURES {
+        // The other future of deletions has the same files.
+        if *name == "Deletion::handed_over" {
+            continue;
+        }
+        let mut future = future(&bed);
+        // One bed for all: some need not wait in it.
+        _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        waiting.push(future);
+    }
+    let threads = blocked_signals();
+    for expected in ["forebay-discard", "forebay-disk-", "forebay-files", "forebay-look"] {
+        assert!(
+            threads.iter().any(|(name, _)| name.starts_with(expected)),
+            "{expected}: {threads:?}"
+        );
+    }
+    for (name, mask) in &threads {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGCHLD] {
+            assert_ne!(mask & (1 << (signal - 1)), 0, "{name} takes signal {signal}");
+        }
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGPROF] {
+            assert_eq!(mask & (1 << (fault - 1)), 0, "{name} blocks signal {fault}");
+        }
+    }
+    drop(waiting);
+    bed.go_on();
+}

@@ -156,3 +156,14 @@ fn wakers_are_woken_in_one_place() {
     let others = tidy::read(&folder).unwrap().into_iter().filter(keeps);
     assert_none(others.map(|source| source.path), "files that keep wakers without sys::waker");
 }
+
+#[test]
+fn threads_of_the_library_block_signals() {
+    let folder = tidy::root().join("crates/forebay/src");
+    let starts = |source: &tidy::Source| {
+        let code = without_tests(&source.code);
+        code.contains("Builder::new().name(") && !code.contains("signals::blocked(")
+    };
+    let others = tidy::read(&folder).unwrap().into_iter().filter(starts);
+    assert_none(others.map(|source| source.path), "files that start threads without sys::signals");
+}
