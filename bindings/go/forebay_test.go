@@ -48,7 +48,7 @@ func TestErrorsWrapCodes(t *testing.T) {
 	other := must(scheduler.AddClass("others", 100))
 	_, err = other.OnFile(must(os.Open("/")))
 	is(t, err, ErrUnlisted)
-	deletion := must(must(other.NewDiscarder(DiscarderOptions{})).Delete("/no/such/file"))
+	deletion := must(must(other.NewDeleter(DeleterOptions{})).Delete("/no/such/file"))
 	_, err = deletion.Wait()
 	is(t, err, fs.ErrNotExist)
 }
@@ -106,15 +106,15 @@ func TestFilesAreReadWrittenAndDeleted(t *testing.T) {
 		t.Errorf("%q", data[:n])
 	}
 	is(t, file.Close(), nil)
-	discarder := must(class.NewDiscarder(DiscarderOptions{TrashIn: dir}))
-	deletion := must(discarder.Delete(path))
+	deleter := must(class.NewDeleter(DeleterOptions{TrashIn: dir}))
+	deletion := must(deleter.Delete(path))
 	is(t, deletion.WaitHandedOver(), nil)
 	is(t, deletion.Cancel(), ErrBusy)
 	if deleted := must(deletion.Wait()); deleted.Files != 1 {
 		t.Errorf("%+v", deleted)
 	}
-	must(must(discarder.Finish(dir)).Wait())
-	is(t, discarder.Close(), nil)
+	must(must(deleter.Finish(dir)).Wait())
+	is(t, deleter.Close(), nil)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}

@@ -2,7 +2,7 @@
 //
 // A goroutine that waits for a permit holds no thread. Everything may be used by any goroutine. Schedulers,
 // classes, groups and deletions are freed when nothing refers to them any more; permits are completed,
-// writers and discarders closed.
+// writers and deleters closed.
 package forebay
 
 // #include <stdlib.h>

@@ -155,11 +155,11 @@ public:
         for (size_t id = 0; id < CLASSES; id++)
             classes_[id] = scheduler_.add_class(class_names[id], settings.shares[id]);
         if (settings.paced_deletes) {
-            auto options = forebay::init<forebay_discarder_options>();
-            options.flags = FOREBAY_DISCARD_IN_PLACE;
+            auto options = forebay::init<forebay_deleter_options>();
+            options.flags = FOREBAY_DELETE_IN_PLACE;
             uint64_t made = 0;
-            forebay::detail::check(forebay_discarder_new(classes_[DELETES].get(), &options, &made));
-            discarder_.reset(made);
+            forebay::detail::check(forebay_deleter_new(classes_[DELETES].get(), &options, &made));
+            deleter_.reset(made);
         }
     }
     ~Classes() {
@@ -177,7 +177,7 @@ public:
     }
 
     forebay_class handle(ClassId id) const { return classes_[id].get(); }
-    forebay_discarder discarder() const { return discarder_.get(); }
+    forebay_deleter deleter() const { return deleter_.get(); }
 
     /* Which class a request is in. */
     ClassId place(const char *operation, Kind kind, Env::IOPriority priority, uint64_t bytes) {
@@ -208,7 +208,7 @@ public:
 private:
     forebay::Scheduler scheduler_;
     std::array<forebay::Class, CLASSES> classes_;
-    forebay::Handle discarder_;
+    forebay::Handle deleter_;
     const std::string report_;
     std::mutex lock_;
     std::map<std::string, std::pair<uint64_t, uint64_t>> rows_;
@@ -533,13 +533,13 @@ public:
     IOStatus DeleteFile(const std::string &path, const IOOptions &options, IODebugContext *dbg) override {
         struct stat found;
         const Kind kind = kind_of(path);
-        if (kind != Kind::Table || classes_->discarder() == 0 || ::lstat(path.c_str(), &found) != 0) {
+        if (kind != Kind::Table || classes_->deleter() == 0 || ::lstat(path.c_str(), &found) != 0) {
             classes_->count("delete", name_of(kind), "any", "not paced", 0);
             return FileSystemWrapper::DeleteFile(path, options, dbg);
         }
         classes_->count("delete", name_of(kind), "any", class_names[DELETES], static_cast<uint64_t>(found.st_size));
         uint64_t made = 0;
-        if (forebay_delete(classes_->discarder(), path.data(), path.size(), &made) < 0)
+        if (forebay_delete(classes_->deleter(), path.data(), path.size(), &made) < 0)
             return failed_forebay(path);
         const forebay::Handle deletion(made);
         /* the name is gone then; its space comes back later */

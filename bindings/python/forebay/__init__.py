@@ -24,7 +24,7 @@ from ._library import ClassStats, DiskStats, Error, HandleError, TimedOut, check
 __all__ = [
     "Class",
     "Deletion",
-    "Discarder",
+    "Deleter",
     "Disk",
     "Error",
     "Group",
@@ -214,10 +214,10 @@ class Class(_Asks, _Member):
         """Writes to a file that is open for writing; what is dirty is written back in the class's turn."""
         return Writer(self._handle, file, dirty_max)
 
-    def discarder(self, rate: int = 0) -> Discarder:
+    def deleter(self, rate: int = 0) -> Deleter:
         """Deletes files a step at a time, at most `rate` bytes per second."""
-        options = _library.DiscarderOptions(rate=rate)
-        return Discarder(made(library.forebay_discarder_new, self._handle, byref(options)))
+        options = _library.DeleterOptions(rate=rate)
+        return Deleter(made(library.forebay_deleter_new, self._handle, byref(options)))
 
 
 class Group(_Member):
@@ -264,7 +264,7 @@ class Writer(_Handle):
         self.close()
 
 
-class Discarder(_Handle):
+class Deleter(_Handle):
     """Deletes files at the pace of a class."""
 
     def delete(self, path: _Path) -> Deletion:

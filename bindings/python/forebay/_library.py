@@ -84,7 +84,7 @@ class Deleted(_Sized):
     ]
 
 
-class DiscarderOptions(_Sized):
+class DeleterOptions(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("rate", c_uint64),
@@ -172,7 +172,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "sync": [_HANDLE, c_int, c_uint32],
     "read": [_HANDLE, c_int, c_void_p, c_size_t, c_uint64, POINTER(c_size_t)],
     "prefetch": [_HANDLE, c_int, c_uint64, c_uint64],
-    "discarder_new": [_HANDLE, POINTER(DiscarderOptions), _OUT],
+    "deleter_new": [_HANDLE, POINTER(DeleterOptions), _OUT],
     "delete": [_HANDLE, *_TEXT, _OUT],
     "deletion_wait": [_HANDLE, POINTER(Deleted)],
     "deletion_progress": [_HANDLE, POINTER(Deleted)],

@@ -193,10 +193,10 @@ class Files(unittest.TestCase):
                 self.assertEqual(queries.read(file, 0, 0), b"")
                 with queries.on_file(file).admit("read", 4096):
                     pass
-            queries.discarder(rate=1 << 30).delete(path).wait()
+            queries.deleter(rate=1 << 30).delete(path).wait()
             self.assertFalse(os.path.exists(path))
             with self.assertRaises(forebay.Error) as raised:
-                queries.discarder().delete(path).wait()
+                queries.deleter().delete(path).wait()
             self.assertEqual(raised.exception.errno, 2)
 
 
@@ -237,8 +237,8 @@ class Forks(unittest.TestCase):
             queries.admit("read", 1 << 20, timeout=0.001)
         file = tempfile.TemporaryFile()
         writer = queries.writer(file)
-        discarder = queries.discarder()
-        deletion = discarder.delete("/nowhere/file")
+        deleter = queries.deleter()
+        deletion = deleter.delete("/nowhere/file")
         calls = [
             lambda: queries.admit("read", 4096),
             lambda: queries.try_admit("read", 4096),
@@ -249,7 +249,7 @@ class Forks(unittest.TestCase):
             lambda: queries.prefetch(file),
             lambda: queries.sync(file),
             lambda: queries.writer(file),
-            lambda: queries.discarder(),
+            lambda: queries.deleter(),
             lambda: queries.shares,
             lambda: setattr(queries, "shares", 5),
             lambda: queries.set_limits(),
@@ -259,7 +259,7 @@ class Forks(unittest.TestCase):
             lambda: writer.write(b"data"),
             writer.sync,
             lambda: writer.dirty,
-            lambda: discarder.delete("/nowhere"),
+            lambda: deleter.delete("/nowhere"),
             deletion.wait,
             held[0].complete,
             scheduler.snapshot,

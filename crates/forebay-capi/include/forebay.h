@@ -103,10 +103,10 @@
 #define FOREBAY_E_INTERNAL -16
 
 // Files are unlinked at once and freed by their descriptors, instead of being moved into a trash.
-#define FOREBAY_DISCARD_IN_PLACE 1
+#define FOREBAY_DELETE_IN_PLACE 1
 
 // In steps also where nothing is discarded.
-#define FOREBAY_DISCARD_ALWAYS 2
+#define FOREBAY_DELETE_ALWAYS_IN_STEPS 2
 
 // The file is where it was.
 #define FOREBAY_DELETION_WAITING 0
@@ -149,7 +149,7 @@
 #define FOREBAY_FEATURE_PAGE_CACHE 4
 
 // Files are deleted in steps.
-#define FOREBAY_FEATURE_DISCARDER 8
+#define FOREBAY_FEATURE_DELETER 8
 
 // A priority class, on one disk of its scheduler: the first, unless it was got by another way.
 typedef uint64_t forebay_class;
@@ -178,9 +178,9 @@ typedef struct forebay_limits {
   uint64_t operations_per_second;
 } forebay_limits;
 
-// How a discarder deletes; all zeros but the size is the usual way.
-typedef struct forebay_discarder_options {
-  // `sizeof(struct forebay_discarder_options)`.
+// How a deleter deletes; all zeros but the size is the usual way.
+typedef struct forebay_deleter_options {
+  // `sizeof(struct forebay_deleter_options)`.
   size_t size;
   // Bytes that are freed per second at most; 0 for what the class lets through.
   uint64_t rate;
@@ -192,12 +192,12 @@ typedef struct forebay_discarder_options {
   size_t trash_in_len;
   // Files that may wait; 0 for 1,048,576.
   uint64_t files_max;
-  // A sum of `FOREBAY_DISCARD_...`.
+  // A sum of `FOREBAY_DELETE_...`.
   uint32_t flags;
-} forebay_discarder_options;
+} forebay_deleter_options;
 
 // Deletes files at the pace of a class.
-typedef uint64_t forebay_discarder;
+typedef uint64_t forebay_deleter;
 
 // What was asked to be deleted. It goes on when the handle is freed.
 typedef uint64_t forebay_deletion;
@@ -501,28 +501,28 @@ int forebay_class_leave(forebay_class class_);
 // The name of a code, such as "FOREBAY_E_HANDLE"; "unknown" for others.
 const char *forebay_code_name(int code);
 
-// A discarder in the turn of `class`, on whichever disk each file is. `options` may be null. The
+// A deleter in the turn of `class`, on whichever disk each file is. `options` may be null. The
 // class's shares rise as the backlog nears a ceiling: give it a class of its own.
-int forebay_discarder_new(forebay_class class_,
-                          const struct forebay_discarder_options *options,
-                          forebay_discarder *discarder);
+int forebay_deleter_new(forebay_class class_,
+                          const struct forebay_deleter_options *options,
+                          forebay_deleter *deleter);
 
 // Deletes the file at `path`. Returns at once; `forebay_deletion_wait` reports what failed.
 // `deletion` may be null.
-int forebay_delete(forebay_discarder discarder,
+int forebay_delete(forebay_deleter deleter,
                    const char *path,
                    size_t path_len,
                    forebay_deletion *deletion);
 
 // Deletes what earlier processes left in the trash directory in `dir`: for when a program starts.
 // `deletion` may be null.
-int forebay_discarder_finish(forebay_discarder discarder,
+int forebay_deleter_finish(forebay_deleter deleter,
                              const char *dir,
                              size_t dir_len,
                              forebay_deletion *deletion);
 
-// Waits until nothing waits for the discarder any more: for when a program ends.
-int forebay_discarder_settle(forebay_discarder discarder);
+// Waits until nothing waits for the deleter any more: for when a program ends.
+int forebay_deleter_settle(forebay_deleter deleter);
 
 // Waits until the file is deleted and its blocks are free. `deleted` may be null.
 int forebay_deletion_wait(forebay_deletion deletion, struct forebay_deleted *deleted);

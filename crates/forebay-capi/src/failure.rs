@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::io;
 
 use forebay::{
-    AdmitError, ClassError, DeleteError, DeleteErrorCause, DiscarderError, Forked, SchedulerError,
+    AdmitError, ClassError, DeleteError, DeleteErrorCause, DeleterError, Forked, SchedulerError,
     UnlistedError, WriteBackError, forebay_core,
 };
 
@@ -74,8 +74,8 @@ impl From<SchedulerError> for Failure {
     }
 }
 
-impl From<DiscarderError> for Failure {
-    fn from(error: DiscarderError) -> Self {
+impl From<DeleterError> for Failure {
+    fn from(error: DeleterError) -> Self {
         Self::of(FOREBAY_E_INVALID, &error)
     }
 }

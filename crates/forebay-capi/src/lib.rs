@@ -17,7 +17,7 @@ pub mod admit;
 pub mod buffered;
 pub mod class;
 pub mod code;
-pub mod discarder;
+pub mod deleter;
 pub mod error;
 pub mod events;
 pub mod free;

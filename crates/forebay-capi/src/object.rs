@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Once};
 
-use forebay::{Class, ClassGroup, Deletion, Discarder, Permit, Scheduler};
+use forebay::{Class, ClassGroup, Deleter, Deletion, Permit, Scheduler};
 
 use crate::code::FOREBAY_E_HANDLE;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Waiting,
     Events,
     Writer,
-    Discarder,
+    Deleter,
     Deletion,
     Snapshot,
 }
@@ -34,7 +34,7 @@ const NAMES: [&str; 10] = [
     "request that waits",
     "queue of events",
     "buffered writer",
-    "discarder",
+    "deleter",
     "deletion",
     "snapshot",
 ];
@@ -74,8 +74,8 @@ impl Shared for GroupOf {
     const KIND: Kind = Kind::Group;
 }
 
-impl Shared for Discarder {
-    const KIND: Kind = Kind::Discarder;
+impl Shared for Deleter {
+    const KIND: Kind = Kind::Deleter;
 }
 
 impl Shared for Deletion {

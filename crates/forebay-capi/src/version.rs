@@ -16,7 +16,7 @@ pub const FOREBAY_FEATURE_OPEN_METRICS: u64 = 2;
 /// Writes, flushes and reads through the page cache.
 pub const FOREBAY_FEATURE_PAGE_CACHE: u64 = 4;
 /// Files are deleted in steps.
-pub const FOREBAY_FEATURE_DISCARDER: u64 = 8;
+pub const FOREBAY_FEATURE_DELETER: u64 = 8;
 
 /// The version of the library, in the form of `FOREBAY_VERSION`.
 #[unsafe(no_mangle)]
@@ -30,7 +30,7 @@ pub extern "C" fn forebay_features() -> u64 {
     FOREBAY_FEATURE_EVENTS
         | FOREBAY_FEATURE_OPEN_METRICS
         | FOREBAY_FEATURE_PAGE_CACHE
-        | FOREBAY_FEATURE_DISCARDER
+        | FOREBAY_FEATURE_DELETER
 }
 
 /// Whether the library fits a program that was compiled with a header of `version`: call it once,

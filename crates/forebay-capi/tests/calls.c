@@ -363,18 +363,18 @@ static void page_cache(void) {
 static void deletions(void) {
     forebay_scheduler scheduler = scheduler_of(100000, 0);
     forebay_class class;
-    forebay_discarder discarder;
+    forebay_deleter deleter;
     forebay_deletion deletion;
-    forebay_discarder_options options = FOREBAY_INIT(forebay_discarder_options);
+    forebay_deleter_options options = FOREBAY_INIT(forebay_deleter_options);
     forebay_deleted deleted = FOREBAY_INIT(forebay_deleted);
     OK(forebay_class_add(scheduler, FOREBAY_STR("deletes"), 50, &class));
     options.rate = 512 << 20;
-    options.flags = FOREBAY_DISCARD_ALWAYS;
-    OK(forebay_discarder_new(class, &options, &discarder));
+    options.flags = FOREBAY_DELETE_ALWAYS_IN_STEPS;
+    OK(forebay_deleter_new(class, &options, &deleter));
     close(make_file("victim", "bytes"));
     char victim[PATH_MAX];
     strcpy(victim, path_of("victim"));
-    OK(forebay_delete(discarder, victim, strlen(victim), &deletion));
+    OK(forebay_delete(deleter, victim, strlen(victim), &deletion));
     OK(forebay_deletion_wait_handed_over(deletion));
     CHECK(access(victim, F_OK) != 0);
     OK(forebay_deletion_wait(deletion, &deleted));
@@ -383,15 +383,15 @@ static void deletions(void) {
     OK(forebay_deletion_progress(deletion, &deleted));
     IS(FOREBAY_E_BUSY, forebay_deletion_cancel(deletion));
     OK(forebay_free(deletion));
-    OK(forebay_delete(discarder, victim, strlen(victim), &deletion));
+    OK(forebay_delete(deleter, victim, strlen(victim), &deletion));
     IS(FOREBAY_E_SYSTEM, forebay_deletion_wait(deletion, NULL));
     CHECK(forebay_last_errno() == ENOENT && says(victim));
-    OK(forebay_delete(discarder, victim, strlen(victim), NULL));
-    OK(forebay_discarder_finish(discarder, dir, strlen(dir), &deletion));
+    OK(forebay_delete(deleter, victim, strlen(victim), NULL));
+    OK(forebay_deleter_finish(deleter, dir, strlen(dir), &deletion));
     OK(forebay_deletion_wait(deletion, &deleted));
-    OK(forebay_discarder_settle(discarder));
+    OK(forebay_deleter_settle(deleter));
     options.flags = 64;
-    IS(FOREBAY_E_INVALID, forebay_discarder_new(class, &options, &discarder));
+    IS(FOREBAY_E_INVALID, forebay_deleter_new(class, &options, &deleter));
 }
 
 static void snapshots(void) {

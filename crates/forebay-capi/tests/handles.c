@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-enum { SCHEDULER, CLASS, GROUP, WAITING, EVENTS, WRITER, DISCARDER, DELETION, SNAPSHOT, PERMIT, KINDS };
+enum { SCHEDULER, CLASS, GROUP, WAITING, EVENTS, WRITER, DELETER, DELETION, SNAPSHOT, PERMIT, KINDS };
 
 #define OF(kind) (1u << (kind))
 #define ANY (OF(KINDS) - 1)
@@ -76,10 +76,10 @@ CALL(writer_dirty, forebay_writer_dirty(h, &out))
 CALL(sync, forebay_sync(h, fd, 0))
 CALL(read, forebay_read(h, fd, text, sizeof text, 0, &len))
 CALL(prefetch, forebay_prefetch(h, fd, 0, UINT64_MAX))
-CALL(discarder_new, forebay_discarder_new(h, NULL, &out))
+CALL(deleter_new, forebay_deleter_new(h, NULL, &out))
 CALL(delete, forebay_delete(h, FOREBAY_STR("/nowhere/file"), &out))
-CALL(finish, forebay_discarder_finish(h, FOREBAY_STR("/nowhere"), &out))
-CALL(settle, forebay_discarder_settle(h))
+CALL(finish, forebay_deleter_finish(h, FOREBAY_STR("/nowhere"), &out))
+CALL(settle, forebay_deleter_settle(h))
 CALL(deletion_wait, forebay_deletion_wait(h, &deleted))
 CALL(handed_over, forebay_deletion_wait_handed_over(h))
 CALL(progress, forebay_deletion_progress(h, &deleted))
@@ -105,8 +105,8 @@ static const function functions[] = {
     ROW(admit_event_to, OF(EVENTS)), ROW(events_fd, OF(EVENTS)), ROW(events_next, OF(EVENTS)),
     ROW(writer_new, ASKS), ROW(write, OF(WRITER)), ROW(write_back, OF(WRITER)),
     ROW(writer_sync, OF(WRITER)), ROW(writer_dirty, OF(WRITER)), ROW(sync, ASKS), ROW(read, ASKS), ROW(prefetch, ASKS),
-    ROW(discarder_new, ASKS), ROW(delete, OF(DISCARDER)), ROW(finish, OF(DISCARDER)),
-    ROW(settle, OF(DISCARDER)), ROW(deletion_wait, OF(DELETION)), ROW(handed_over, OF(DELETION)),
+    ROW(deleter_new, ASKS), ROW(delete, OF(DELETER)), ROW(finish, OF(DELETER)),
+    ROW(settle, OF(DELETER)), ROW(deletion_wait, OF(DELETION)), ROW(handed_over, OF(DELETION)),
     ROW(progress, OF(DELETION)), ROW(cancel, OF(DELETION)), ROW(snapshot_take, OF(SCHEDULER)),
     ROW(snapshot_disk, OF(SNAPSHOT)), ROW(snapshot_class, OF(SNAPSHOT)),
     ROW(open_metrics, OF(SCHEDULER)), ROW(free, ANY),
@@ -120,8 +120,8 @@ static void make(uint64_t handles[KINDS], int file) {
     OK(forebay_group_add(handles[SCHEDULER], FOREBAY_STR("group"), 100, &handles[GROUP]));
     OK(forebay_events_new(&handles[EVENTS]));
     OK(forebay_writer_new(handles[CLASS], file, 0, &handles[WRITER]));
-    OK(forebay_discarder_new(handles[CLASS], NULL, &handles[DISCARDER]));
-    OK(forebay_delete(handles[DISCARDER], FOREBAY_STR("/nowhere/file"), &handles[DELETION]));
+    OK(forebay_deleter_new(handles[CLASS], NULL, &handles[DELETER]));
+    OK(forebay_delete(handles[DELETER], FOREBAY_STR("/nowhere/file"), &handles[DELETION]));
     OK(forebay_snapshot_take(handles[SCHEDULER], NULL, &handles[SNAPSHOT]));
     OK(forebay_admit(handles[CLASS], FOREBAY_READ, 4096, FOREBAY_FOREVER, &handles[PERMIT]));
     /* the disk is slow, and so one of these waits */

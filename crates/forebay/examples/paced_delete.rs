@@ -7,20 +7,20 @@ use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use forebay::{DeletionState, Discarder, DiscarderOptions, Scheduler};
+use forebay::{Deleter, DeleterOptions, DeletionState, Scheduler};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let rate: u64 = arguments.next().ok_or("give a rate in MB/s, and files")?.parse()?;
     let scheduler = Scheduler::builder().build()?;
     let class = scheduler.add_class("deletes", 100)?;
-    let options = DiscarderOptions::new().rate(rate * 1_000_000);
-    let discarder = Discarder::new(&class, options)?;
+    let options = DeleterOptions::new().rate(rate * 1_000_000);
+    let deleter = Deleter::new(&class, options)?;
     let begin = Instant::now();
-    let deletions = discarder.delete_all(arguments);
+    let deletions = deleter.delete_all(arguments);
     while deletions.iter().any(|deletion| deletion.progress().state < DeletionState::Ended) {
         thread::sleep(Duration::from_secs(1));
-        let counted = discarder.snapshot();
+        let counted = deleter.snapshot();
         let seconds = begin.elapsed().as_secs_f64();
         println!("{seconds:5.1} s: {} bytes in {} steps", counted.bytes, counted.steps);
     }
@@ -30,6 +30,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(error) => eprintln!("{error}"),
         }
     }
-    discarder.settle().wait()?;
+    deleter.settle().wait()?;
     Ok(())
 }

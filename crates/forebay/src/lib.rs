@@ -41,7 +41,7 @@
 //! | writes through it, and cannot be given another writer | [`Class::sync_data`] where it flushes, the more often the better | what the kernel writes back before |
 //! | reads through the page cache | [`Class::read_at`] instead of `pread` | readahead is charged after it |
 //! | maps its files | [`Class::prefetch`] before a pass over them, [`Class::buffered_writer`] for what it writes by calls | page faults, and writes through mappings |
-//! | deletes files on a file system mounted with `discard` | [`Discarder::delete`] instead of `unlink` | renames, and flushes of directories |
+//! | deletes files on a file system mounted with `discard` | [`Deleter::delete`] instead of `unlink` | renames, and flushes of directories |
 //! | may hand over buffers | [`File`], or a [`shard`] per thread: the least work for the engine's threads | metadata |
 //!
 //! Writing back early helps reads by itself, with classes or without: compare with a scheduler of
@@ -69,7 +69,7 @@
 //!   or threads. Buffers are whatever is an [`IoBuf`].
 //! - **Shards**: a thread-per-core program makes a queue per thread and drives
 //!   it from its own loop; see [`shard`].
-//! - **Deletes**: a [`Discarder`] frees files a step at a time, each in the turn of a class, where a
+//! - **Deletes**: a [`Deleter`] frees files a step at a time, each in the turn of a class, where a
 //!   plain unlink makes a storm of discards that reads wait behind.
 //!
 //! A child that is forked without exec has none of its parent's schedulers:
@@ -133,9 +133,9 @@ mod backlog;
 mod buffer;
 mod buffered;
 mod class;
+mod deleter;
 mod direct_file;
 mod dirty_limits;
-mod discarder;
 mod disk;
 mod disk_groups;
 pub mod engine;
@@ -169,12 +169,12 @@ pub use backlog::{BacklogController, BacklogError};
 pub use buffer::{AlignedBuf, BufferPool, IoBuf, IoBufMut, Slice, SliceError};
 pub use buffered::BufferedWriter;
 pub use class::{Class, ClassGroup, Entered};
-pub use direct_file::{DirectFile, FileOptions};
-pub use discarder::{
-    DeleteError, DeleteErrorCause, DeleteOperation, Deleted, DeletedHow, Deletion,
-    DeletionProgress, DeletionState, Discarder, DiscarderError, DiscarderOptions,
-    TRASH_NAME_DEFAULT, TrashFault, UnlinkReason,
+pub use deleter::{
+    DeleteError, DeleteErrorCause, DeleteOperation, Deleted, DeletedHow, Deleter, DeleterError,
+    DeleterOptions, Deletion, DeletionProgress, DeletionState, TRASH_NAME_DEFAULT, TrashFault,
+    UnlinkReason,
 };
+pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
 pub use events::Event;
 pub use extents::FileExtent;

@@ -19,7 +19,7 @@ use forebay::properties::Properties;
 use forebay::shard::SubmitError;
 use forebay::{
     AdmitError, AlignedBuf, BacklogController, BufResult, BufferPool, Class, ClassError,
-    ClassGroup, DeleteErrorCause, DirectFile, Discarder, DiscarderOptions, DiskConfig, DiskRates,
+    ClassGroup, DeleteErrorCause, Deleter, DeleterOptions, DirectFile, DiskConfig, DiskRates,
     FileOptions, Forked, Limits, Op, Scheduler, SchedulerError,
 };
 
@@ -402,22 +402,22 @@ fn a_child_is_refused_changes_and_finds_nothing_whatever_its_parents_threads_do(
 }
 
 #[test]
-fn a_child_deletes_nothing_by_its_parents_discarder() {
+fn a_child_deletes_nothing_by_its_parents_deleter() {
     let scheduler = Scheduler::builder().build().unwrap();
     let class = scheduler.add_class("deletes", 10).unwrap();
-    let discarder = Discarder::new(&class, DiscarderOptions::new()).unwrap();
+    let deleter = Deleter::new(&class, DeleterOptions::new()).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     ["one", "two"].iter().for_each(|name| std::fs::write(path(name), [7; 4096]).unwrap());
-    let deletion = discarder.delete(path("one"));
+    let deletion = deleter.delete(path("one"));
     in_child(|| {
-        let refused = discarder.delete(path("two"));
+        let refused = deleter.delete(path("two"));
         let errors = [refused.wait().unwrap_err(), deletion.wait().unwrap_err()];
         drop(refused);
         errors.iter().all(|error| matches!(error.cause, DeleteErrorCause::Forked(Forked)))
             && !deletion.cancel()
             && path("two").exists()
-            && discarder.snapshot().files == 0
+            && deleter.snapshot().files == 0
     });
     deletion.wait().unwrap();
     assert!(path("two").exists() && !path("one").exists());

@@ -72,7 +72,7 @@ const LOOKED_AT_MAX: u64 = 64 << 20;
 /// that is refused or would break a lease of this descriptor; then errors of writeback are reported
 /// to one of the two only. Parts that still wait for a permit 0.5 s after the writer was dropped are
 /// left to the kernel and [counted](crate::PageCacheCounters::left_to_kernel), and the file is closed
-/// there. A [`Discarder`](crate::Discarder) that deletes the file cancels them at once. Where the
+/// there. A [`Deleter`](crate::Deleter) that deletes the file cancels them at once. Where the
 /// system refuses a second table (Linux before 5.9, some containers), they are left to the kernel when
 /// the writer is dropped, which waits for parts that are being written.
 ///

@@ -1,4 +1,4 @@
-//! What the discarders of a class have deleted, and what waits for them.
+//! What the deleters of a class have deleted, and what waits for them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,7 +6,7 @@ use forebay_core::Time;
 
 use crate::sys::lock::Lock;
 
-/// What the [discarders](crate::Discarder) of one class have deleted, and what waits for them.
+/// What the [deleters](crate::Deleter) of one class have deleted, and what waits for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Discards {
@@ -58,7 +58,7 @@ pub(crate) struct DiscardCounts {
     pub(crate) urgency: Lock<Urgency>,
 }
 
-/// What waits for one discarder of a class.
+/// What waits for one deleter of a class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     /// Which one.
@@ -69,7 +69,7 @@ pub(crate) struct Waiting {
     pub(crate) oldest: u64,
 }
 
-/// How urgent it is for the discarders of a class together.
+/// How urgent it is for the deleters of a class together.
 #[derive(Debug, Default)]
 pub(crate) struct Urgency {
     /// Of each for which something waits.
@@ -142,7 +142,7 @@ mod tests {
         let mut urgency = Urgency::default();
         let tenfold = |calm: u32| Some(calm * 10);
         assert_eq!(urgency.shares(50, tenfold), Some(500));
-        // another discarder of the class looks
+        // another deleter of the class looks
         assert_eq!(urgency.shares(500, tenfold), None);
         assert_eq!(urgency.shares(500, |_| None), Some(50));
         assert_eq!(urgency.shares(50, |_| None), None);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_and_the_oldest_of_all_discarders_count() {
+    fn the_most_urgent_and_the_oldest_of_all_deleters_count() {
         let mut urgency = Urgency::default();
         let one = Waiting { owner: 1, part: 0.9, oldest: 7 };
         assert_eq!(urgency.note(one), (0.9, 7));

@@ -17,7 +17,7 @@ pub struct Snapshot {
     /// What reads through the page cache found: one per class, in the order in which the classes
     /// were added.
     pub page_cache: Vec<PageCacheReads>,
-    /// What the [discarders](crate::Discarder) of each class deleted, and what waits for them, on all
+    /// What the [deleters](crate::Deleter) of each class deleted, and what waits for them, on all
     /// disks: one per class, in the order in which the classes were added.
     pub discards: Vec<Discards>,
     /// Files that were looked up or opened and that no entry covers.

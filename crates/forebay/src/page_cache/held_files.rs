@@ -20,7 +20,7 @@ const THREADS_MAX: usize = 32;
 /// How long parts of a file wait at most after its writer was dropped. Then the kernel writes back
 /// what is dirty still, as it would without the library.
 const LEAVING_MAX: Duration = Duration::from_millis(500);
-/// How long a discarder waits at most until the library has closed a file.
+/// How long a deleter waits at most until the library has closed a file.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
 /// How often it looks.
 const CLOSING_LOOK: Duration = Duration::from_millis(1);

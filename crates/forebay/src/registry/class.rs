@@ -100,7 +100,7 @@ pub(crate) struct Record<Id: Node> {
     pub(crate) parent: Option<Arc<Record<ClassGroupId>>>,
     /// What its reads through the page cache found; of a class.
     pub(crate) reads: ReadCounts,
-    /// What its discarders delete; of a class.
+    /// What its deleters delete; of a class.
     pub(crate) discards: DiscardCounts,
     settings: Lock<Settings>,
     ids: Box<[AtomicCell<Place<Id>>]>,

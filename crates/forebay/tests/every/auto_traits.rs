@@ -8,8 +8,8 @@ use forebay::engine::{Engine, EngineWaker};
 use forebay::shard::Shard;
 use forebay::{
     AdmitFor, AdmitFuture, AdmitMany, AdmitParts, Admitting, BacklogController, BufferPool,
-    BufferedWriter, Class, ClassGroup, Deletion, Discarder, Disk, Entered, File, Op, Permit,
-    Request, Scheduler, SchedulerBuilder, ThreadPermit,
+    BufferedWriter, Class, ClassGroup, Deleter, Deletion, Disk, Entered, File, Op, Permit, Request,
+    Scheduler, SchedulerBuilder, ThreadPermit,
 };
 
 use super::futures::Bed;
@@ -22,7 +22,7 @@ fn can_be_spawned<T: Send>(_: T) {}
 fn handles_may_be_used_in_any_thread() {
     anywhere::<(Scheduler, SchedulerBuilder, Class, ClassGroup, Disk)>();
     anywhere::<(File, BufferPool, BacklogController)>();
-    anywhere::<(BufferedWriter<StdFile>, BufferedWriter<Arc<StdFile>>, Discarder, Deletion)>();
+    anywhere::<(BufferedWriter<StdFile>, BufferedWriter<Arc<StdFile>>, Deleter, Deletion)>();
     anywhere::<(Permit, EngineWaker)>();
 }
 

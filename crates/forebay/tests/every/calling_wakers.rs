@@ -9,7 +9,7 @@ use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use forebay::{Discarder, DiscarderOptions, Op};
+use forebay::{Deleter, DeleterOptions, Op};
 
 use super::futures::{Bed, FUTURES};
 
@@ -74,14 +74,14 @@ static TABLE: RawWakerVTable = RawWakerVTable::new(
 fn calls(bed: &Arc<Bed>) -> Arc<Calls> {
     let file = File::create(bed.dir.path().join("free")).unwrap();
     let writer = bed.free.buffered_writer(file).unwrap();
-    let options = DiscarderOptions::new().always_in_steps(true);
-    let discarder = Discarder::new(&bed.free, options).unwrap();
+    let options = DeleterOptions::new().always_in_steps(true);
+    let deleter = Deleter::new(&bed.free, options).unwrap();
     let bed = Arc::clone(bed);
     let call = move || {
         writer.write_at(&[7; 4096], 0).unwrap();
         // A thread of the library is refused what it would have to wait for.
         drop((writer.sync_data(), bed.free.admit(Op::Read, 4096).unwrap()));
-        let deletion = discarder.delete(bed.dir.path().join("nothing"));
+        let deletion = deleter.delete(bed.dir.path().join("nothing"));
         drop((deletion.wait(), deletion.progress(), bed.scheduler.snapshot()));
         drop((bed.writer.write_back(), bed.writer.dirty(), bed.stopped.permit_counters()));
         drop(bed.stopped.try_admit(Op::Read, 4096).unwrap());

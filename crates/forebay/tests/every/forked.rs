@@ -11,9 +11,8 @@ use forebay::engine::{Engine, EngineConfig, EngineWaker};
 use forebay::properties::Properties;
 use forebay::shard::Shard;
 use forebay::{
-    AlignedBuf, BufResult, BufferPool, BufferedWriter, Class, ClassGroup, Deletion, Discarder,
-    DiscarderOptions, Disk, File, FileOptions, Limits, Op, Permit, Request, Scheduler,
-    ThreadPermit,
+    AlignedBuf, BufResult, BufferPool, BufferedWriter, Class, ClassGroup, Deleter, DeleterOptions,
+    Deletion, Disk, File, FileOptions, Limits, Op, Permit, Request, Scheduler, ThreadPermit,
 };
 use tempfile::TempDir;
 
@@ -40,7 +39,7 @@ pub(crate) struct Handles {
     pub(crate) shard: Shard,
     pub(crate) engine: Engine,
     pub(crate) engine_waker: EngineWaker,
-    pub(crate) discarder: Discarder,
+    pub(crate) deleter: Deleter,
     pub(crate) deletion: Deletion,
     pub(crate) permits: Vec<Permit>,
     pub(crate) thread_permits: Vec<ThreadPermit<'static>>,
@@ -68,7 +67,7 @@ impl Handles {
         let busy_writer = Arc::new(class.buffered_writer(busy).unwrap());
         let file = scheduler.open(dir.path().join("data"), &options()).unwrap();
         let engine = Engine::new(&EngineConfig::default()).unwrap();
-        let discarder = Discarder::new(&class, DiscarderOptions::new()).unwrap();
+        let deleter = Deleter::new(&class, DeleterOptions::new()).unwrap();
         let disk = scheduler.default_disk();
         let admit = || scheduler.admit(Op::Read, LEN).unwrap();
         Self {
@@ -79,7 +78,7 @@ impl Handles {
             thread_permits: (0..8).map(|_| admit()).collect(),
             shard: disk.shard(&EngineConfig::default()).unwrap(),
             engine_waker: engine.waker(),
-            deletion: discarder.delete(dir.path().join("nothing")),
+            deletion: deleter.delete(dir.path().join("nothing")),
             pool: BufferPool::new(LEN as usize, 1 << 20),
             properties: Properties::parse("test", PROPERTIES).unwrap(),
             busy_writer,
@@ -87,7 +86,7 @@ impl Handles {
             std_file,
             file,
             engine,
-            discarder,
+            deleter,
             scheduler,
             class,
             group,
@@ -99,7 +98,7 @@ impl Handles {
     fn work(&self) -> [Box<dyn FnMut() + Send>; 4] {
         let writer = Arc::clone(&self.busy_writer);
         let (class, file, pool) = (self.class.clone(), self.file.clone(), self.pool.clone());
-        let (scheduler, discarder) = (self.scheduler.clone(), self.discarder.clone());
+        let (scheduler, deleter) = (self.scheduler.clone(), self.deleter.clone());
         let group = self.group.clone();
         let mut at = 0;
         [
@@ -113,14 +112,14 @@ impl Handles {
                 drop(file.write_at(&class, buffer(), 0).wait());
             }),
             Box::new(move || {
-                drop((scheduler.snapshot(), scheduler.disks(), discarder.snapshot()));
+                drop((scheduler.snapshot(), scheduler.disks(), deleter.snapshot()));
                 group.set_shares(100).unwrap();
             }),
             {
-                let (class, discarder) = (self.class.clone(), self.discarder.clone());
+                let (class, deleter) = (self.class.clone(), self.deleter.clone());
                 let path = self.dir.path().join("nothing");
                 Box::new(move || {
-                    drop(discarder.delete(&path).wait());
+                    drop(deleter.delete(&path).wait());
                     class.set_limits(&Limits::default()).unwrap();
                 })
             },

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
 
 use forebay::{
-    AlignedBuf, BufferedWriter, Class, Deletion, Discarder, DiscarderOptions, DiskConfig,
-    DiskRates, FileOptions, Limits, Op, Scheduler,
+    AlignedBuf, BufferedWriter, Class, Deleter, DeleterOptions, Deletion, DiskConfig, DiskRates,
+    FileOptions, Limits, Op, Scheduler,
 };
 use tempfile::TempDir;
 
@@ -69,12 +69,12 @@ impl Bed {
         path
     }
 
-    /// Deletions of which the last are not handed over before others are freed: a discarder keeps
+    /// Deletions of which the last are not handed over before others are freed: a deleter keeps
     /// no more than 64 directories open.
     pub(crate) fn deletions(&self) -> Vec<Deletion> {
-        let options = DiscarderOptions::new().always_in_steps(true).free_bytes_min(Some(0));
-        let discarder = Discarder::new(&self.stopped, options).unwrap();
-        (0..70).map(|n| discarder.delete(self.file(&format!("directory-{n}")))).collect()
+        let options = DeleterOptions::new().always_in_steps(true).free_bytes_min(Some(0));
+        let deleter = Deleter::new(&self.stopped, options).unwrap();
+        (0..70).map(|n| deleter.delete(self.file(&format!("directory-{n}")))).collect()
     }
 }
 

@@ -39,7 +39,7 @@ fn in_waker<R: Send + 'static>(
 }
 
 #[test]
-fn a_discarder_does_not_wait_for_itself() {
+fn a_deleter_does_not_wait_for_itself() {
     let _no_forks = super::FORKS.read().unwrap_or_else(PoisonError::into_inner);
     let bed = Bed::new();
     let mut deletions = bed.deletions();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use forebay::engine::{Engine, EngineConfig, Operation};
 use forebay::{
     AdmitError, AdmitFor, AlignedBuf, BacklogController, BufResult, BufferPool, DeleteError,
-    DeleteErrorCause, Discarder, DiscarderOptions, Forked, Limits, Op, Request, Scheduler,
+    DeleteErrorCause, Deleter, DeleterOptions, Forked, Limits, Op, Request, Scheduler,
 };
 
 use super::forked::{Handles, LEN, buffer, options};
@@ -170,19 +170,19 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("Deletion::progress", |h| h.deletion.progress().steps == 0),
     ("Deletion::wait", |h| not_deleted(&h.deletion.wait())),
     ("Deletion::wait_handed_over", |h| not_deleted(&h.deletion.wait_handed_over())),
-    ("Discarder::class", |h| *h.discarder.class() == h.class),
-    ("Discarder::delete", |h| not_deleted(&h.discarder.delete("nothing").wait())),
-    ("Discarder::delete_all", |h| {
-        h.discarder.delete_all(["nothing"]).iter().all(|deletion| not_deleted(&deletion.wait()))
+    ("Deleter::class", |h| *h.deleter.class() == h.class),
+    ("Deleter::delete", |h| not_deleted(&h.deleter.delete("nothing").wait())),
+    ("Deleter::delete_all", |h| {
+        h.deleter.delete_all(["nothing"]).iter().all(|deletion| not_deleted(&deletion.wait()))
     }),
-    ("Discarder::finish", |h| not_deleted(&h.discarder.finish(h.dir.path()).wait())),
-    ("Discarder::new", |h| {
-        let discarder = Discarder::new(&h.class, DiscarderOptions::new()).unwrap();
+    ("Deleter::finish", |h| not_deleted(&h.deleter.finish(h.dir.path()).wait())),
+    ("Deleter::new", |h| {
+        let deleter = Deleter::new(&h.class, DeleterOptions::new()).unwrap();
         // The class is the parent's.
-        discarder.delete(h.dir.path().join("nothing")).wait().is_err()
+        deleter.delete(h.dir.path().join("nothing")).wait().is_err()
     }),
-    ("Discarder::settle", |h| not_deleted(&h.discarder.settle().wait())),
-    ("Discarder::snapshot", |h| h.discarder.snapshot().files == 0),
+    ("Deleter::settle", |h| not_deleted(&h.deleter.settle().wait())),
+    ("Deleter::snapshot", |h| h.deleter.snapshot().files == 0),
     ("Disk::counters", |h| h.disk.counters().dispatched == 0),
     ("Disk::effective_goal", |h| {
         let _ = h.disk.effective_goal();

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use forebay::{Discarder, DiscarderOptions};
+use forebay::{Deleter, DeleterOptions};
 use forebay_load::Rng;
 use forebay_serve::{ServeConfig, WriteCacheConfig};
 
@@ -58,18 +58,18 @@ fn to_delete(dir: &Path) -> Vec<PathBuf> {
     (0..FILES).step_by(2).map(|n| dir.join(n.to_string())).collect()
 }
 
-/// A discarder for the directory. What is on its disk costs nothing.
-fn discarder(dir: &Path, seed: u64) -> Discarder {
+/// A deleter for the directory. What is on its disk costs nothing.
+fn deleter(dir: &Path, seed: u64) -> Deleter {
     let scheduler = listing(dir).build().unwrap();
     let class = scheduler.add_class("deletes", 100).unwrap();
-    let options = DiscarderOptions::new().free_bytes_min(Some(0)).in_place(seed % 4 == 3);
+    let options = DeleterOptions::new().free_bytes_min(Some(0)).in_place(seed % 4 == 3);
     // Slow and fast ones are cut at different places.
     let options = if seed.is_multiple_of(2) { options.rate(40 * MIB) } else { options };
-    Discarder::new(&class, options).unwrap()
+    Deleter::new(&class, options).unwrap()
 }
 
 /// After whatever happened: those that were handed over are gone, all others are as they were, and
-/// another discarder deletes what was left.
+/// another deleter deletes what was left.
 fn check(dir: &Path, seed: u64, handed_over: &BTreeSet<u64>) {
     let check_files = || {
         for n in 0..FILES {
@@ -83,9 +83,9 @@ fn check(dir: &Path, seed: u64, handed_over: &BTreeSet<u64>) {
         }
     };
     check_files();
-    let discarder = discarder(dir, 0);
-    discarder.finish(dir).wait().unwrap();
-    discarder.settle().wait().unwrap();
+    let deleter = deleter(dir, 0);
+    deleter.finish(dir).wait().unwrap();
+    deleter.settle().wait().unwrap();
     check_files();
     assert!(!dir.join(".forebay-trash").exists(), "{seed}: something is left");
 }
@@ -115,7 +115,7 @@ pub(crate) fn what_was_handed_over_is_gone_after_power_cuts() {
 
 /// Which were handed over before.
 fn delete_until_the_power_goes(on: &ServedFileSystem, dir: &Path, seed: u64) -> BTreeSet<u64> {
-    let discarder = discarder(dir, seed);
+    let deleter = deleter(dir, seed);
     // while files are handed over, and while they are freed
     let writes = if seed % 4 < 2 { 60 } else { 12 };
     on.disk().cut_power_after(1 + Rng::new(seed, &[1]).below(writes));
@@ -123,7 +123,7 @@ fn delete_until_the_power_goes(on: &ServedFileSystem, dir: &Path, seed: u64) -> 
     let mut deletions = Vec::new();
     // some at a time, so that there are several flushes
     for batch in to_delete(dir).chunks(5) {
-        for deletion in discarder.delete_all(batch) {
+        for deletion in deleter.delete_all(batch) {
             if deletion.wait_handed_over().is_ok() {
                 let name = deletion.path().file_name().unwrap();
                 handed_over.insert(name.to_str().unwrap().parse().unwrap());
@@ -146,7 +146,7 @@ fn delete_until_the_power_goes(on: &ServedFileSystem, dir: &Path, seed: u64) -> 
     }
     deletions.iter().for_each(|deletion| drop(deletion.wait()));
     // whatever it says of a disk that is off
-    drop(discarder.settle().wait());
+    drop(deleter.settle().wait());
     handed_over
 }
 
@@ -160,10 +160,10 @@ pub(crate) fn run_deleter() -> ExitCode {
     let told = std::env::var(DELETER).unwrap();
     let (seed, dir) = told.split_once(' ').unwrap();
     let dir = Path::new(dir);
-    let discarder = discarder(dir, seed.parse().unwrap());
+    let deleter = deleter(dir, seed.parse().unwrap());
     let mut deletions = Vec::new();
     for batch in to_delete(dir).chunks(5) {
-        for deletion in discarder.delete_all(batch) {
+        for deletion in deleter.delete_all(batch) {
             deletion.wait_handed_over().unwrap();
             println!("{}", deletion.path().file_name().unwrap().to_str().unwrap());
             std::io::stdout().flush().unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use forebay::{DeletedHow, Discarder, DiscarderOptions, Scheduler, UnlinkReason};
+use forebay::{DeletedHow, Deleter, DeleterOptions, Scheduler, UnlinkReason};
 
 use crate::loop_mount::{Lab, listing, mount, system, unmount};
 
@@ -16,12 +16,12 @@ const MIB: u64 = 1 << 20;
 struct Bed {
     point: PathBuf,
     _scheduler: Scheduler,
-    discarder: Discarder,
+    deleter: Deleter,
     lab: Lab,
 }
 
 impl Bed {
-    fn new(kind: &str, size: u64, mount_options: &str, options: DiscarderOptions) -> Self {
+    fn new(kind: &str, size: u64, mount_options: &str, options: DeleterOptions) -> Self {
         let lab = Lab::in_memory(size);
         // so that nothing is written later that files have no part in
         let at_once: &[&str] = match kind {
@@ -34,8 +34,8 @@ impl Bed {
         let scheduler = listing(&point).build().unwrap();
         let class = scheduler.add_class("deletes", 100).unwrap();
         let options = options.free_bytes_min(Some(0));
-        let discarder = Discarder::new(&class, options).unwrap();
-        Self { point, _scheduler: scheduler, discarder, lab }
+        let deleter = Deleter::new(&class, options).unwrap();
+        Self { point, _scheduler: scheduler, deleter, lab }
     }
 
     fn file(&self, name: &str, len: u64) -> PathBuf {
@@ -59,7 +59,7 @@ impl Bed {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        drop(self.discarder.settle().wait());
+        drop(self.deleter.settle().wait());
         unmount(&self.point);
     }
 }
@@ -74,14 +74,14 @@ fn write(path: &Path, len: u64) {
 
 pub(crate) fn the_image_shrinks_as_a_file_is_freed() {
     for kind in ["ext4", "xfs"] {
-        let options = DiscarderOptions::new().rate(400 * MIB);
+        let options = DeleterOptions::new().rate(400 * MIB);
         let bed = Bed::new(kind, 400 * MIB, "discard", options);
         let mut paths = vec![bed.file("large", 80 * MIB)];
         paths.extend((0..100).map(|n| bed.file(&format!("{n}"), 100_000 + n * 300)));
         let on_disk = |path: &PathBuf| fs::metadata(path).unwrap().blocks() * 512;
         let (full, files) = (bed.held(), paths.iter().map(on_disk).sum::<u64>());
         assert!(full > files && files > 85 * MIB, "{kind}: {full}, {files}");
-        for deletion in bed.discarder.delete_all(paths) {
+        for deletion in bed.deleter.delete_all(paths) {
             let deleted = deletion.wait().unwrap();
             assert!(!matches!(deleted.how, DeletedHow::Unlinked(_)), "{kind}: {deleted:?}");
             assert!(deleted.bytes < 80 * MIB || deleted.steps >= 3, "{kind}: {deleted:?}");
@@ -95,7 +95,7 @@ pub(crate) fn the_image_shrinks_as_a_file_is_freed() {
             );
             thread::sleep(Duration::from_millis(20));
         }
-        let counted = bed.discarder.snapshot();
+        let counted = bed.deleter.snapshot();
         eprintln!("{kind}: {} to {} bytes, {counted:?}", full, bed.held());
     }
 }
@@ -106,7 +106,7 @@ pub(crate) fn what_was_not_written_yet_is_not_written_to_be_deleted() {
     const LEN: u64 = 64 * MIB;
     for kind in ["ext4", "xfs"] {
         for in_place in [false, true] {
-            let options = DiscarderOptions::new().rate(200 * MIB).in_place(in_place);
+            let options = DeleterOptions::new().rate(200 * MIB).in_place(in_place);
             let bed = Bed::new(kind, 400 * MIB, "discard", options);
             // one has no blocks yet, the other has its blocks and newer data in memory
             let paths = [bed.point.join("fresh"), bed.file("written", LEN)];
@@ -118,7 +118,7 @@ pub(crate) fn what_was_not_written_yet_is_not_written_to_be_deleted() {
                     file.write_all_at(&[8; MIB as usize], at).unwrap();
                 }
             }
-            for deletion in bed.discarder.delete_all(&paths) {
+            for deletion in bed.deleter.delete_all(&paths) {
                 let deleted = deletion.wait().unwrap();
                 eprintln!("{kind}, in place: {in_place}: {deleted:?}");
                 assert_eq!(deleted.how, DeletedHow::Truncated, "{kind}");
@@ -130,15 +130,15 @@ pub(crate) fn what_was_not_written_yet_is_not_written_to_be_deleted() {
 }
 
 pub(crate) fn without_discards_files_are_unlinked() {
-    let bed = Bed::new("xfs", 320 * MIB, "nodiscard", DiscarderOptions::new());
-    let deleted = bed.discarder.delete(bed.file("file", 8 * MIB)).wait().unwrap();
+    let bed = Bed::new("xfs", 320 * MIB, "nodiscard", DeleterOptions::new());
+    let deleted = bed.deleter.delete(bed.file("file", 8 * MIB)).wait().unwrap();
     assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::NoDiscards));
     assert!(!bed.point.join(".forebay-trash").exists());
 }
 
 pub(crate) fn a_full_file_system_is_no_reason_not_to_delete() {
     for kind in ["ext4", "xfs"] {
-        let bed = Bed::new(kind, 320 * MIB, "discard", DiscarderOptions::new());
+        let bed = Bed::new(kind, 320 * MIB, "discard", DeleterOptions::new());
         let paths: Vec<_> = (0..4).map(|n| bed.file(&format!("{n}"), 8 * MIB)).collect();
         let fill = File::create_new(bed.point.join("fill")).unwrap();
         for len in [MIB, 4096, 512] {
@@ -155,7 +155,7 @@ pub(crate) fn a_full_file_system_is_no_reason_not_to_delete() {
         {
             more += 1;
         }
-        for deletion in bed.discarder.delete_all(&paths) {
+        for deletion in bed.deleter.delete_all(&paths) {
             let deleted = deletion.wait().unwrap();
             eprintln!("{kind}: {deleted:?}");
         }
@@ -164,12 +164,12 @@ pub(crate) fn a_full_file_system_is_no_reason_not_to_delete() {
 }
 
 pub(crate) fn files_that_cannot_be_deleted_fail_alone() {
-    let bed = Bed::new("ext4", 64 * MIB, "discard", DiscarderOptions::new());
+    let bed = Bed::new("ext4", 64 * MIB, "discard", DeleterOptions::new());
     let paths: Vec<_> = (0..4).map(|n| bed.file(&format!("{n}"), 2 * MIB)).collect();
     let (immutable, append_only) = (&paths[1], &paths[2]);
     system("chattr", &["+i", immutable.to_str().unwrap()]);
     system("chattr", &["+a", append_only.to_str().unwrap()]);
-    for (n, deletion) in bed.discarder.delete_all(&paths).iter().enumerate() {
+    for (n, deletion) in bed.deleter.delete_all(&paths).iter().enumerate() {
         match deletion.wait() {
             Ok(_) => assert!([0, 3].contains(&n), "{n}"),
             Err(error) => {
@@ -178,27 +178,27 @@ pub(crate) fn files_that_cannot_be_deleted_fail_alone() {
             }
         }
     }
-    assert_eq!(bed.discarder.snapshot().errors, 2);
+    assert_eq!(bed.deleter.snapshot().errors, 2);
     system("chattr", &["-i", immutable.to_str().unwrap()]);
     system("chattr", &["-a", append_only.to_str().unwrap()]);
-    bed.discarder.delete_all([immutable, append_only]).iter().for_each(|deletion| {
+    bed.deleter.delete_all([immutable, append_only]).iter().for_each(|deletion| {
         deletion.wait().unwrap();
     });
 }
 
 pub(crate) fn a_trash_that_is_a_mount_is_refused() {
-    let bed = Bed::new("ext4", 64 * MIB, "discard", DiscarderOptions::new());
+    let bed = Bed::new("ext4", 64 * MIB, "discard", DeleterOptions::new());
     let (file, trash) = (bed.file("file", 2 * MIB), bed.point.join(".forebay-trash"));
     fs::create_dir(&trash).unwrap();
     let same = bed.point.join("same");
     fs::create_dir(&same).unwrap();
     for arguments in [&["-t", "tmpfs", "none"][..], &["--bind", same.to_str().unwrap()]] {
         mount(arguments, &trash);
-        let error = bed.discarder.delete(&file).wait().unwrap_err();
+        let error = bed.deleter.delete(&file).wait().unwrap_err();
         assert_eq!(error.errno(), Some(libc::EXDEV), "{error}");
         assert_eq!(fs::read(&file).unwrap().len() as u64, 2 * MIB);
-        bed.discarder.settle().wait().unwrap();
+        bed.deleter.settle().wait().unwrap();
         assert!(unmount(&trash));
     }
-    bed.discarder.delete(&file).wait().unwrap();
+    bed.deleter.delete(&file).wait().unwrap();
 }

@@ -109,7 +109,7 @@ pub const HOLE: u64 = 4096;
 
 impl Job {
     /// The job as it runs on a disk: where it is [paced](FileOptions::paced), in steps that are cut
-    /// as those of the library's discarder, from the extents that files were laid out in, at the
+    /// as those of the library's deleter, from the extents that files were laid out in, at the
     /// same bytes per second. A file that was not laid out in extents is taken for one. No step
     /// costs more by `model` than may wait in the disk under `policy`.
     #[must_use]

@@ -194,7 +194,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "backlog",
             "file",
             "admit",
-            "discarder",
+            "deleter",
             "buffered",
             "shard",
         ],

@@ -19,7 +19,7 @@ const VALUES: &[&str] = &[
     "Clock",
     "DeleteError",
     "DirectFile",
-    "DiscarderOptions",
+    "DeleterOptions",
     "DiskConfig",
     "DiskProperties",
     "DiskSnapshot",

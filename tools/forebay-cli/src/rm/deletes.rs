@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use forebay::{DeletedHow, Deletion, DeletionState, Discarder};
+use forebay::{DeletedHow, Deleter, Deletion, DeletionState};
 use rustix::fs::{AtFlags, FileType, unlinkat};
 use rustix::io::Errno;
 
@@ -29,7 +29,7 @@ const WAITING_MAX: usize = 16_384;
 const LOOK_MIN: Duration = Duration::from_micros(50);
 const LOOK_MAX: Duration = Duration::from_millis(10);
 
-/// A file that the discarder has.
+/// A file that the deleter has.
 struct Waiting {
     path: PathBuf,
     deletion: Deletion,
@@ -46,7 +46,7 @@ pub(super) struct Deletes<'a> {
     pub(super) counts: Counts,
     pub(super) progress: RmProgress,
     /// None where nothing is discarded, or before the first file.
-    discarder: Option<Discarder>,
+    deleter: Option<Deleter>,
     /// The directory that the trash is in.
     here: Option<(OwnedFd, Entry)>,
     /// The same for people.
@@ -68,7 +68,7 @@ impl<'a> Deletes<'a> {
             verbose: false,
             counts: Counts::default(),
             progress: RmProgress::new(),
-            discarder: None,
+            deleter: None,
             here: None,
             trash: PathBuf::new(),
             batch: Vec::new(),
@@ -91,7 +91,7 @@ impl<'a> Deletes<'a> {
         }
         self.settle();
         path.clone_into(&mut self.trash);
-        self.discarder = match no_discards(&dir) {
+        self.deleter = match no_discards(&dir) {
             Some(why) => {
                 self.say(&format!(
                     "{why}: nothing is discarded when files are deleted there, so pacing buys \
@@ -99,7 +99,7 @@ impl<'a> Deletes<'a> {
                 ));
                 None
             }
-            None => Some(self.pacing.discarder(Some(&by_descriptor(&dir)))?),
+            None => Some(self.pacing.deleter(Some(&by_descriptor(&dir)))?),
         };
         self.here = Some((dir, entry));
         Ok(())
@@ -125,7 +125,7 @@ impl<'a> Deletes<'a> {
 
     /// A file, or anything that is no directory.
     pub(super) fn file(&mut self, dir: impl AsFd, name: &OsStr, entry: &Entry, path: PathBuf) {
-        let is_paced = self.discarder.is_some();
+        let is_paced = self.deleter.is_some();
         let at_once = match entry.kind {
             FileType::RegularFile if entry.links > 1 => Some("other names remain"),
             FileType::RegularFile if entry.bytes == 0 => Some("nothing to free"),
@@ -203,10 +203,10 @@ impl<'a> Deletes<'a> {
     pub(super) fn settle(&mut self) {
         self.hand_over();
         self.wait(|deletes| deletes.moving.is_empty() && deletes.freeing.is_empty());
-        if let Some(discarder) = &self.discarder {
-            let settled = discarder.settle();
-            // of all discarders of the class, and small files share steps
-            self.counts.steps = discarder.snapshot().steps;
+        if let Some(deleter) = &self.deleter {
+            let settled = deleter.settle();
+            // of all deleters of the class, and small files share steps
+            self.counts.steps = deleter.snapshot().steps;
             self.wait(|_| settled.progress().state == DeletionState::Ended);
         }
     }
@@ -214,10 +214,10 @@ impl<'a> Deletes<'a> {
     /// Frees what is in the trash in `dir`.
     pub(super) fn finish(&mut self, dir: &Path) -> Result<(), Failure> {
         self.settle();
-        let (discarder, path) = (self.pacing.discarder(None)?, dir.to_owned());
-        let deletion = discarder.finish(dir);
+        let (deleter, path) = (self.pacing.deleter(None)?, dir.to_owned());
+        let deletion = deleter.finish(dir);
         dir.clone_into(&mut self.trash);
-        (self.discarder, self.here) = (Some(discarder), None);
+        (self.deleter, self.here) = (Some(deleter), None);
         self.freeing.push_back(Waiting { path, deletion });
         self.settle();
         Ok(())
@@ -238,9 +238,9 @@ impl<'a> Deletes<'a> {
 
     fn hand_over(&mut self) {
         let batch = std::mem::take(&mut self.batch);
-        let Some(discarder) = &self.discarder else { return };
+        let Some(deleter) = &self.deleter else { return };
         let (here, paths): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-        let deletions = discarder.delete_all(here);
+        let deletions = deleter.delete_all(here);
         let waiting = paths.into_iter().zip(deletions);
         self.moving.extend(waiting.map(|(path, deletion)| Waiting { path, deletion }));
         self.wait(|deletes| deletes.moving.len() + deletes.freeing.len() < WAITING_MAX);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use forebay::properties::{DiscardCost, Properties};
-use forebay::{Class, Discarder, DiscarderOptions, DiskConfig, Policy, Scheduler};
+use forebay::{Class, Deleter, DeleterOptions, DiskConfig, Policy, Scheduler};
 use forebay_config::ByteSize;
 
 use crate::failure::Failure;
@@ -138,8 +138,8 @@ fn per_second(part: f64, cost: DiscardCost) -> (u64, u64) {
 impl Pacing {
     /// What deletes at this pace; what waits for it waits in `trash_in`, or where it is if that is
     /// not said.
-    pub(super) fn discarder(&self, trash_in: Option<&Path>) -> Result<Discarder, Failure> {
-        let mut options = DiscarderOptions::new().step(STEP).backlog_age_max(None);
+    pub(super) fn deleter(&self, trash_in: Option<&Path>) -> Result<Deleter, Failure> {
+        let mut options = DeleterOptions::new().step(STEP).backlog_age_max(None);
         if let Some(bytes) = self.rates.bytes {
             options = options.rate(bytes);
         }
@@ -152,7 +152,7 @@ impl Pacing {
         if let Some(dir) = trash_in {
             options = options.trash_in(dir);
         }
-        Discarder::new(&self.class, options).map_err(|error| Failure::Run(error.to_string()))
+        Deleter::new(&self.class, options).map_err(|error| Failure::Run(error.to_string()))
     }
 }
 

@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use forebay::engine::{BackendChoice, EngineConfig};
 use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
 use forebay::{
-    AlignedBuf, Class, Discarder, DiscarderOptions, DiskConfig, DiskRates, LatencyTarget, Op,
-    Scheduler,
+    AlignedBuf, Class, Deleter, DeleterOptions, DiskConfig, DiskRates, LatencyTarget, Op, Scheduler,
 };
 use rustix::fs::OFlags;
 use tempfile::{NamedTempFile, TempDir};
@@ -197,9 +196,9 @@ fn what_goes_wrong_with_files_and_permits_fires_its_alerts_and_is_told_by_top() 
                 written.sync_data().unwrap();
             });
         });
-        let slow = DiscarderOptions::new().rate(100_000).always_in_steps(true);
-        let discarder = Discarder::new(&class("deletes"), slow).unwrap();
-        let deletion = discarder.delete(disk.path("deleted"));
+        let slow = DeleterOptions::new().rate(100_000).always_in_steps(true);
+        let deleter = Deleter::new(&class("deletes"), slow).unwrap();
+        let deletion = deleter.delete(disk.path("deleted"));
         let held = class("holder").on(&scheduler.disk("data").unwrap()).unwrap();
         let _held = held.admit(Op::Write, 4096).unwrap();
         let slow = class("slow").on(&scheduler.disk("data").unwrap()).unwrap();

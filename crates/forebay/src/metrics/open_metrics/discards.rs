@@ -1,4 +1,4 @@
-//! What discarders deleted and what waits for them, in a scrape.
+//! What deleters deleted and what waits for them, in a scrape.
 
 use super::metric::{Metric, seconds};
 use crate::metrics::Discards;

@@ -174,7 +174,7 @@ fn the_last_bucket_of_a_histogram_is_open() {
 }
 
 #[test]
-fn what_waits_for_discarders_is_told_of_each_class_that_has_one() {
+fn what_waits_for_deleters_is_told_of_each_class_that_has_one() {
     let queries = Discards { class: "queries".into(), ..Discards::default() };
     let deletes = Discards {
         class: "deletes".into(),

@@ -1,4 +1,4 @@
-//! What the thread of a discarder has.
+//! What the thread of a deleter has.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) struct Worker {
     pub(super) queue: VecDeque<Item>,
     /// Those that are being freed: one large file, or small ones.
     pub(super) opened: VecDeque<OpenFile>,
-    /// What other discarders have.
+    /// What other deleters have.
     pub(super) watched: Vec<Watched>,
     pub(super) finishing: Vec<Finish>,
     pub(super) held: usize,
@@ -52,7 +52,7 @@ pub(super) struct Worker {
     pub(super) retries: u32,
 }
 
-/// Entries that another discarder has or had claimed, of one owner.
+/// Entries that another deleter has or had claimed, of one owner.
 pub(super) struct Watched {
     pub(super) target: Arc<Target>,
     pub(super) trash: Arc<Trash>,
@@ -60,7 +60,7 @@ pub(super) struct Watched {
     pub(super) numbers: VecDeque<u64>,
 }
 
-/// A [`finish`](crate::Discarder::finish) that ends when nothing is left in this trash.
+/// A [`finish`](crate::Deleter::finish) that ends when nothing is left in this trash.
 pub(super) struct Finish {
     pub(super) target: Arc<Target>,
     pub(super) trash: Arc<Trash>,
@@ -106,7 +106,7 @@ impl Worker {
         self.parking.park(self.clock, Some(self.now().plus_nanos(RETRY_AFTER)));
     }
 
-    /// Sees to other discarders, and how urgent it is, and sets the rate and the shares by that.
+    /// Sees to other deleters, and how urgent it is, and sets the rate and the shares by that.
     pub(super) fn look(&mut self, now: Time) {
         if self.looked.is_some_and(|looked| now.nanos_since(looked) < LOOK_PERIOD) {
             return;

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use forebay::{DeleteErrorCause, DeletionState, Discarder, DiscarderError, DiscarderOptions};
+use forebay::{DeleteErrorCause, Deleter, DeleterError, DeleterOptions, DeletionState};
 
 use crate::fixture::{Bed, MIB};
 
-fn slow(rate: u64) -> DiscarderOptions {
-    DiscarderOptions::new().always_in_steps(true).rate(rate)
+fn slow(rate: u64) -> DeleterOptions {
+    DeleterOptions::new().always_in_steps(true).rate(rate)
 }
 
 #[test]
 fn progress_goes_from_nothing_to_all() {
     let bed = Bed::new();
     let path = bed.file("file", 4 * MIB);
-    let deletion = bed.discarder_with(slow(16 * MIB)).delete(&path);
+    let deletion = bed.deleter_with(slow(16 * MIB)).delete(&path);
     deletion.wait_handed_over().unwrap();
     assert!(!path.exists());
     let handed_over = deletion.progress();
@@ -30,10 +30,10 @@ fn tasks_wait_as_threads_do() {
     let bed = Bed::new();
     let path = bed.file("file", 2 * MIB);
     smol::block_on(async {
-        let deletion = bed.discarder().delete(&path);
+        let deletion = bed.deleter().delete(&path);
         deletion.handed_over().await.unwrap();
         deletion.await.unwrap();
-        let missing = bed.discarder().delete(&path);
+        let missing = bed.deleter().delete(&path);
         missing.handed_over().await.unwrap_err();
         missing.await.unwrap_err();
     });
@@ -43,9 +43,9 @@ fn tasks_wait_as_threads_do() {
 fn what_is_cancelled_in_time_stays_and_later_nothing_does() {
     let bed = Bed::new();
     let options = slow(64 * MIB).in_place(true);
-    let discarder = bed.discarder_with(options);
+    let deleter = bed.deleter_with(options);
     let paths: Vec<_> = (0..200).map(|n| bed.file(&format!("{n}"), 64 * 1024)).collect();
-    let deletions = discarder.delete_all(&paths);
+    let deletions = deleter.delete_all(&paths);
     let cancelled: Vec<bool> = deletions.iter().map(|deletion| deletion.cancel()).collect();
     for ((deletion, path), was_cancelled) in deletions.iter().zip(&paths).zip(cancelled) {
         match deletion.wait() {
@@ -63,10 +63,10 @@ fn what_is_cancelled_in_time_stays_and_later_nothing_does() {
 fn dropped_handles_stop_nothing() {
     let bed = Bed::new();
     let path = bed.file("file", 4 * MIB);
-    let discarder = bed.discarder();
-    drop(discarder.delete(&path));
-    let settled = discarder.settle();
-    drop(discarder);
+    let deleter = bed.deleter();
+    drop(deleter.delete(&path));
+    let settled = deleter.settle();
+    drop(deleter);
     settled.wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
 }
@@ -74,9 +74,9 @@ fn dropped_handles_stop_nothing() {
 #[test]
 fn a_thread_that_has_ended_is_started_again() {
     let bed = Bed::new();
-    let discarder = bed.discarder();
+    let deleter = bed.deleter();
     for name in ["one", "two"] {
-        discarder.delete(bed.file(name, MIB)).wait().unwrap();
+        deleter.delete(bed.file(name, MIB)).wait().unwrap();
         std::thread::sleep(Duration::from_millis(1500));
         assert_eq!(bed.names(), [""; 0], "the trash is removed");
     }
@@ -86,18 +86,18 @@ fn a_thread_that_has_ended_is_started_again() {
 fn a_class_that_was_removed_stops_no_deletion() {
     let bed = Bed::new();
     let class = bed.scheduler.class("deletes").unwrap();
-    let discarder = bed.discarder();
+    let deleter = bed.deleter();
     bed.scheduler.remove_class(&class).unwrap();
-    let deleted = discarder.delete(bed.file("file", 2 * MIB)).wait().unwrap();
+    let deleted = deleter.delete(bed.file("file", 2 * MIB)).wait().unwrap();
     bed.assert_in_steps(deleted, 2 * MIB);
 }
 
 #[test]
 fn no_more_wait_than_may() {
     let bed = Bed::new();
-    let discarder = bed.discarder_with(slow(MIB).files_max(3));
+    let deleter = bed.deleter_with(slow(MIB).files_max(3));
     let paths = (0..5).map(|n| bed.file(&format!("{n}"), 300 * 1024));
-    let deletions = discarder.delete_all(paths.collect::<Vec<_>>());
+    let deletions = deleter.delete_all(paths.collect::<Vec<_>>());
     let full: Vec<bool> = deletions
         .iter()
         .map(|deletion| {
@@ -109,23 +109,23 @@ fn no_more_wait_than_may() {
     deletions[..3].iter().for_each(|deletion| {
         deletion.wait().unwrap();
     });
-    discarder.delete(bed.path("4")).wait().unwrap();
+    deleter.delete(bed.path("4")).wait().unwrap();
 }
 
 #[test]
 fn options_out_of_range_are_refused() {
     let bed = Bed::new();
     let class = bed.scheduler.class("deletes").unwrap();
-    let refused = |options| Discarder::new(&class, options).unwrap_err();
-    let new = DiscarderOptions::new;
-    assert_eq!(refused(new().rate(0)), DiscarderError::Zero { option: "rate" });
-    assert!(matches!(refused(new().commands_per_second(0)), DiscarderError::Zero { .. }));
-    assert!(matches!(refused(new().files_max(0)), DiscarderError::Zero { .. }));
-    assert!(matches!(refused(new().backlog_bytes_max(Some(0))), DiscarderError::Zero { .. }));
-    assert!(matches!(refused(new().step(Duration::from_secs(11))), DiscarderError::Step { .. }));
+    let refused = |options| Deleter::new(&class, options).unwrap_err();
+    let new = DeleterOptions::new;
+    assert_eq!(refused(new().rate(0)), DeleterError::Zero { option: "rate" });
+    assert!(matches!(refused(new().commands_per_second(0)), DeleterError::Zero { .. }));
+    assert!(matches!(refused(new().files_max(0)), DeleterError::Zero { .. }));
+    assert!(matches!(refused(new().backlog_bytes_max(Some(0))), DeleterError::Zero { .. }));
+    assert!(matches!(refused(new().step(Duration::from_secs(11))), DeleterError::Step { .. }));
     for name in ["", ".", "..", "a/b", "/trash"] {
         assert!(
-            matches!(refused(new().trash_name(name)), DiscarderError::TrashName { .. }),
+            matches!(refused(new().trash_name(name)), DeleterError::TrashName { .. }),
             "{name}"
         );
     }

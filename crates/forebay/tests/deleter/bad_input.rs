@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
-use forebay::{DeleteOperation, DiscarderOptions};
+use forebay::{DeleteOperation, DeleterOptions};
 
 use crate::fixture::{Bed, MIB};
 
@@ -27,11 +27,11 @@ fn paths_that_name_no_file_are_refused_and_the_rest_goes_on() {
         (PathBuf::from(OsStr::from_bytes(b"a\0b")), libc::EINVAL),
         (bed.path(&"x".repeat(300)), libc::ENAMETOOLONG),
     ];
-    let discarder = bed.discarder();
+    let deleter = bed.deleter();
     let good = bed.file("good", MIB);
     let mut paths: Vec<PathBuf> = bad.iter().map(|(path, _)| path.clone()).collect();
     paths.push(good.clone());
-    let mut deletions = discarder.delete_all(paths);
+    let mut deletions = deleter.delete_all(paths);
     deletions.pop().unwrap().wait().unwrap();
     for ((path, errno), deletion) in bad.iter().zip(deletions) {
         let error = deletion.wait().unwrap_err();
@@ -42,18 +42,18 @@ fn paths_that_name_no_file_are_refused_and_the_rest_goes_on() {
         );
     }
     assert!(file.exists() && !good.exists());
-    assert_eq!(discarder.snapshot().errors, 10);
+    assert_eq!(deleter.snapshot().errors, 10);
 }
 
 #[test]
 fn odd_names_are_names_like_others() {
     let bed = Bed::new();
     let names: [&[u8]; 6] = [b" ", b"-rf", b"...", b"a\nb", b"\xff\xfe", &[b'n'; 255]];
-    let discarder = bed.discarder();
+    let deleter = bed.deleter();
     for name in names {
         let path = bed.dir().join(OsStr::from_bytes(name));
         fs::write(&path, vec![7; 2 * MIB as usize]).unwrap();
-        discarder.delete(&path).wait().unwrap();
+        deleter.delete(&path).wait().unwrap();
         assert!(!path.exists());
     }
 }
@@ -65,7 +65,7 @@ fn what_is_wrong_with_a_trash_is_said_with_what_to_do() {
     let file = bed.file("file", 2 * MIB);
     let trash = bed.path(".forebay-trash");
     let refused = |errno: i32, cause: &str, remedy: &str| {
-        let error = bed.discarder().delete(&file).wait().unwrap_err();
+        let error = bed.deleter().delete(&file).wait().unwrap_err();
         let said = error.to_string();
         assert_eq!(error.errno(), Some(errno), "{said}");
         assert!(said.contains(cause) && said.contains(remedy), "{said}");
@@ -86,7 +86,7 @@ fn what_is_wrong_with_a_trash_is_said_with_what_to_do() {
     }
 }
 
-/// Threads have the rights of who started them, so the discarder's has these.
+/// Threads have the rights of who started them, so the deleter's has these.
 #[test]
 fn a_trash_of_another_user_and_one_that_may_not_be_read_are_told_apart() {
     if !rustix::process::geteuid().is_root() {
@@ -99,11 +99,11 @@ fn a_trash_of_another_user_and_one_that_may_not_be_read_are_told_apart() {
     let refused = |mode: u32, owner: u32, errno: i32, said: &str| {
         fs::set_permissions(&trash, Permissions::from_mode(mode)).unwrap();
         std::os::unix::fs::chown(&trash, Some(owner), None).unwrap();
-        let discarder = bed.discarder();
+        let deleter = bed.deleter();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(65534)).unwrap();
-                let error = discarder.delete(&file).wait().unwrap_err();
+                let error = deleter.delete(&file).wait().unwrap_err();
                 assert_eq!(error.errno(), Some(errno), "{error}");
                 assert!(error.to_string().contains(said), "{error}");
             });
@@ -121,7 +121,7 @@ fn without_descriptors_in_the_process_or_on_the_machine_it_is_said_which_limit_t
     for (errno, remedy) in [(libc::EMFILE, "`ulimit -n`"), (libc::ENFILE, "`fs.file-max`")] {
         let bed = Bed::new();
         let file = bed.file("file", 2 * MIB);
-        let discarder = bed.discarder();
+        let deleter = bed.deleter();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let refused = SeccompFilter::new(
@@ -132,7 +132,7 @@ fn without_descriptors_in_the_process_or_on_the_machine_it_is_said_which_limit_t
                 );
                 let refused = BpfProgram::try_from(refused.unwrap()).unwrap();
                 seccompiler::apply_filter(&refused).unwrap();
-                for deletion in [discarder.delete(&file), discarder.finish(bed.dir())] {
+                for deletion in [deleter.delete(&file), deleter.finish(bed.dir())] {
                     let error = deletion.wait().unwrap_err();
                     let said = error.to_string();
                     assert_eq!(error.errno(), Some(errno), "{said}");
@@ -154,8 +154,8 @@ fn a_trash_on_another_file_system_is_refused() {
     if std::os::unix::fs::MetadataExt::dev(&same) == std::os::unix::fs::MetadataExt::dev(&here) {
         return eprintln!("skipped: needs two file systems");
     }
-    let options = DiscarderOptions::new().always_in_steps(true).trash_in(other.path());
-    let error = bed.discarder_with(options).delete(&file).wait().unwrap_err();
+    let options = DeleterOptions::new().always_in_steps(true).trash_in(other.path());
+    let error = bed.deleter_with(options).delete(&file).wait().unwrap_err();
     assert_eq!(error.errno(), Some(libc::EXDEV), "{error}");
     assert_eq!(fs::read(&file).unwrap().len() as u64, 2 * MIB);
     let operation = matches!(
@@ -165,7 +165,7 @@ fn a_trash_on_another_file_system_is_refused() {
     assert!(operation, "{error}");
 }
 
-/// Threads have the rights of who started them, so the discarder's has these.
+/// Threads have the rights of who started them, so the deleter's has these.
 #[test]
 fn without_permission_each_file_fails_alone() {
     if !rustix::process::geteuid().is_root() {
@@ -176,15 +176,15 @@ fn without_permission_each_file_fails_alone() {
     fs::create_dir(bed.path("open")).unwrap();
     fs::set_permissions(bed.path("open"), Permissions::from_mode(0o777)).unwrap();
     let (refused, allowed) = (bed.file("refused", 2 * MIB), bed.file("open/allowed", 2 * MIB));
-    let discarder = bed.discarder();
+    let deleter = bed.deleter();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let nobody = rustix::process::Uid::from_raw(65534);
             rustix::thread::set_thread_uid(nobody).unwrap();
-            let error = discarder.delete(&refused).wait().unwrap_err();
+            let error = deleter.delete(&refused).wait().unwrap_err();
             assert_eq!(error.errno(), Some(libc::EACCES), "{error}");
             // It may be moved away, and nobody can tell who has it open.
-            let deleted = discarder.delete(&allowed).wait().unwrap();
+            let deleted = deleter.delete(&allowed).wait().unwrap();
             let reason = forebay::UnlinkReason::OpenElsewhere;
             assert_eq!(deleted.how, forebay::DeletedHow::Unlinked(reason));
         });

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::fd::AsRawFd;
 
-use forebay::{DeletedHow, DiscarderOptions, UnlinkReason};
+use forebay::{DeletedHow, DeleterOptions, UnlinkReason};
 
 use crate::fixture::{Bed, MIB};
 
@@ -22,14 +22,14 @@ const LEFT: [&str; 3] =
 fn what_was_left_is_found_and_deleted() {
     let bed = Bed::new();
     leave(&bed, &LEFT);
-    let discarder = bed.discarder();
-    let deleted = discarder.finish(bed.dir()).wait().unwrap();
+    let deleter = bed.deleter();
+    let deleted = deleter.finish(bed.dir()).wait().unwrap();
     assert_eq!(deleted.files, 3);
     bed.assert_in_steps(deleted, 6 * MIB);
-    discarder.settle().wait().unwrap();
+    deleter.settle().wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
-    assert_eq!(discarder.finish(bed.dir()).wait().unwrap().files, 0);
-    discarder.finish(bed.path("missing")).wait().unwrap_err();
+    assert_eq!(deleter.finish(bed.dir()).wait().unwrap().files, 0);
+    deleter.finish(bed.path("missing")).wait().unwrap_err();
 }
 
 /// To open and to close it would drop the record locks that the process has on it.
@@ -53,7 +53,7 @@ fn what_was_left_of_a_file_with_another_name_is_not_opened() {
     lock(&locked, libc::F_SETLK, libc::F_WRLCK);
     let is_locked = || lock(&other, libc::F_OFD_GETLK, libc::F_WRLCK) == libc::F_WRLCK;
     assert!(is_locked());
-    let deleted = bed.discarder().finish(bed.dir()).wait().unwrap();
+    let deleted = bed.deleter().finish(bed.dir()).wait().unwrap();
     assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::HardLinked));
     assert!(is_locked());
 }
@@ -62,9 +62,9 @@ fn what_was_left_of_a_file_with_another_name_is_not_opened() {
 fn what_was_left_is_deleted_with_the_next_file() {
     let bed = Bed::new();
     leave(&bed, &LEFT);
-    let discarder = bed.discarder();
-    discarder.delete(bed.file("file", MIB)).wait().unwrap();
-    discarder.settle().wait().unwrap();
+    let deleter = bed.deleter();
+    deleter.delete(bed.file("file", MIB)).wait().unwrap();
+    deleter.settle().wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
 }
 
@@ -75,10 +75,10 @@ fn nothing_else_in_a_trash_is_touched() {
         ["table", "forebay-1-1", "forebay-0123456789abcdef-", "forebay-0123456789ABCDEF-1"];
     leave(&bed, &others);
     fs::create_dir(bed.path(".forebay-trash/forebay-0123456789abcdef-9")).unwrap();
-    let discarder = bed.discarder();
-    assert_eq!(discarder.finish(bed.dir()).wait().unwrap().files, 0);
-    discarder.delete(bed.file("file", MIB)).wait().unwrap();
-    discarder.settle().wait().unwrap();
+    let deleter = bed.deleter();
+    assert_eq!(deleter.finish(bed.dir()).wait().unwrap().files, 0);
+    deleter.delete(bed.file("file", MIB)).wait().unwrap();
+    deleter.settle().wait().unwrap();
     for name in others {
         let path = bed.path(&format!(".forebay-trash/{name}"));
         assert_eq!(fs::read(path).unwrap().len() as u64, 2 * MIB, "{name}");
@@ -91,11 +91,11 @@ fn one_trash_is_for_all_where_asked_for() {
     for dir in ["trash-in", "one", "two"] {
         fs::create_dir(bed.path(dir)).unwrap();
     }
-    let options = DiscarderOptions::new().always_in_steps(true).rate(64 * MIB);
+    let options = DeleterOptions::new().always_in_steps(true).rate(64 * MIB);
     let options = options.trash_in(bed.path("trash-in")).trash_name("bin");
-    let discarder = bed.discarder_with(options);
+    let deleter = bed.deleter_with(options);
     let files = ["one/file", "two/file"].map(|name| bed.file(name, 4 * MIB));
-    let deletions = discarder.delete_all(files);
+    let deletions = deleter.delete_all(files);
     deletions.iter().for_each(|deletion| deletion.wait_handed_over().unwrap());
     // they can be removed now
     fs::remove_dir(bed.path("one")).unwrap();
@@ -103,27 +103,27 @@ fn one_trash_is_for_all_where_asked_for() {
     deletions.iter().for_each(|deletion| {
         deletion.wait().unwrap();
     });
-    discarder.settle().wait().unwrap();
+    deleter.settle().wait().unwrap();
     fs::remove_dir(bed.path("trash-in")).unwrap();
 }
 
 #[test]
-fn two_discarders_in_one_directory_delete_all() {
+fn two_deleters_in_one_directory_delete_all() {
     let bed = Bed::new();
-    let discarders = [bed.discarder(), bed.discarder()];
+    let deleters = [bed.deleter(), bed.deleter()];
     let deletions: Vec<_> = (0..60)
         .map(|n| {
             let path = bed.file(&format!("{n}"), MIB + n * 50_000);
-            discarders[n as usize % 2].delete(path)
+            deleters[n as usize % 2].delete(path)
         })
         .collect();
     deletions.iter().for_each(|deletion| {
         deletion.wait().unwrap();
     });
-    discarders.iter().for_each(|discarder| {
-        discarder.settle().wait().unwrap();
+    deleters.iter().for_each(|deleter| {
+        deleter.settle().wait().unwrap();
     });
-    bed.discarder().settle().wait().unwrap();
+    bed.deleter().settle().wait().unwrap();
     let left = bed.names();
     assert!(left.is_empty() || fs::read_dir(bed.path(&left[0])).unwrap().count() == 0, "{left:?}");
 }

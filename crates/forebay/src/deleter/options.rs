@@ -1,4 +1,4 @@
-//! How a discarder deletes.
+//! How a deleter deletes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -18,10 +18,10 @@ const FILES_MAX_DEFAULT: usize = 1 << 20;
 /// How old the oldest may become, unless another age is given.
 const AGE_MAX_DEFAULT: Duration = Duration::from_secs(3600);
 
-/// Options that make no discarder.
+/// Options that make no deleter.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum DiscarderError {
+pub enum DeleterError {
     /// Nothing would ever be deleted.
     #[error("{option} is 0: give at least 1")]
     Zero {
@@ -42,13 +42,13 @@ pub enum DiscarderError {
     },
 }
 
-forebay_core::debug_as_display!(DiscarderError);
+forebay_core::debug_as_display!(DeleterError);
 
-/// How a [`Discarder`](crate::Discarder) deletes: at which pace, and where what is to be deleted
+/// How a [`Deleter`](crate::Deleter) deletes: at which pace, and where what is to be deleted
 /// waits.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct DiscarderOptions {
+pub struct DeleterOptions {
     pub(super) rate: Option<u64>,
     pub(super) commands: Option<u64>,
     pub(super) step: Duration,
@@ -63,7 +63,7 @@ pub struct DiscarderOptions {
     pub(super) shares: Option<BacklogController>,
 }
 
-impl Default for DiscarderOptions {
+impl Default for DeleterOptions {
     fn default() -> Self {
         Self {
             rate: None,
@@ -82,7 +82,7 @@ impl Default for DiscarderOptions {
     }
 }
 
-impl DiscarderOptions {
+impl DeleterOptions {
     /// No rate but that of the class, a trash alongside each file, ceilings as they are by default.
     pub fn new() -> Self {
         Self::default()
@@ -175,7 +175,7 @@ impl DiscarderOptions {
         self
     }
 
-    pub(super) fn check(&self) -> Result<(), DiscarderError> {
+    pub(super) fn check(&self) -> Result<(), DeleterError> {
         let zero = [
             ("rate", self.rate == Some(0)),
             ("commands_per_second", self.commands == Some(0)),
@@ -184,10 +184,10 @@ impl DiscarderOptions {
             ("backlog_age_max", self.age_max == Some(Duration::ZERO)),
         ];
         if let Some((option, _)) = zero.into_iter().find(|(_, is_zero)| *is_zero) {
-            return Err(DiscarderError::Zero { option });
+            return Err(DeleterError::Zero { option });
         }
         if !(Duration::from_millis(1)..=Duration::from_secs(10)).contains(&self.step) {
-            return Err(DiscarderError::Step { step: self.step });
+            return Err(DeleterError::Step { step: self.step });
         }
         let bytes = self.trash_name.as_bytes();
         let is_plain = !matches!(bytes, b"" | b"." | b"..")
@@ -196,7 +196,7 @@ impl DiscarderOptions {
         if is_plain {
             Ok(())
         } else {
-            Err(DiscarderError::TrashName { name: self.trash_name.clone() })
+            Err(DeleterError::TrashName { name: self.trash_name.clone() })
         }
     }
 }

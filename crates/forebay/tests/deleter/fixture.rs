@@ -1,10 +1,10 @@
-//! A directory with files, and a discarder.
+//! A directory with files, and a deleter.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use forebay::{Deleted, DeletedHow, Discarder, DiscarderOptions, Scheduler};
+use forebay::{Deleted, DeletedHow, Deleter, DeleterOptions, Scheduler};
 use tempfile::TempDir;
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -38,13 +38,13 @@ impl Bed {
     }
 
     /// Deletes in steps also here.
-    pub(crate) fn discarder(&self) -> Discarder {
-        self.discarder_with(DiscarderOptions::new().always_in_steps(true))
+    pub(crate) fn deleter(&self) -> Deleter {
+        self.deleter_with(DeleterOptions::new().always_in_steps(true))
     }
 
-    pub(crate) fn discarder_with(&self, options: DiscarderOptions) -> Discarder {
+    pub(crate) fn deleter_with(&self, options: DeleterOptions) -> Deleter {
         let options = options.free_bytes_min(Some(0));
-        Discarder::new(&self.scheduler.class("deletes").unwrap(), options).unwrap()
+        Deleter::new(&self.scheduler.class("deletes").unwrap(), options).unwrap()
     }
 
     /// Names in the directory.

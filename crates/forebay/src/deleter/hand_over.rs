@@ -234,7 +234,7 @@ impl Worker {
         }
     }
 
-    /// Deletes what other discarders left in the trash of a directory, and waits for what those
+    /// Deletes what other deleters left in the trash of a directory, and waits for what those
     /// that are still there have in it.
     fn finish(&mut self, target: &Arc<Target>) -> Result<(), NotDone> {
         let known = self.directories.get(&target.path, &self.shared.class)?;

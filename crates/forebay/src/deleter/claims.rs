@@ -12,20 +12,20 @@ use std::os::fd::BorrowedFd;
 use super::entry_name::EntryName;
 use crate::sys::record_lock;
 
-/// Bytes below this stand for discarders that use the trash, those from here on for entries.
+/// Bytes below this stand for deleters that use the trash, those from here on for entries.
 const ENTRIES: i64 = 1 << 62;
-/// Of as many other discarders in one trash is known which are there.
+/// Of as many other deleters in one trash is known which are there.
 const OTHERS_MAX: usize = 256;
 
 /// The claims of one open trash directory.
 pub(super) struct Claims<'a>(pub(super) BorrowedFd<'a>);
 
-/// What a discarder claims as long as it uses the trash. All entries with its name are its own then.
+/// What a deleter claims as long as it uses the trash. All entries with its name are its own then.
 const fn byte_of_owner(owner: u64) -> i64 {
     (owner >> 2) as i64
 }
 
-/// What a discarder claims while it deletes an entry that another left.
+/// What a deleter claims while it deletes an entry that another left.
 const fn byte_of_entry(name: EntryName) -> i64 {
     ENTRIES + (name.owner.wrapping_add(name.number) as i64 & (ENTRIES - 1))
 }

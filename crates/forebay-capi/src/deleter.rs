@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use forebay::{Deleted, DeletedHow, Deletion, DeletionState, Discarder, DiscarderOptions};
+use forebay::{Deleted, DeletedHow, Deleter, DeleterOptions, Deletion, DeletionState};
 
 use crate::call::call_done;
 use crate::class::forebay_class;
@@ -11,14 +11,14 @@ use crate::memory::{Out, OutStruct, SizedStruct, path, read};
 use crate::object::{get, insert, with_class};
 
 /// Deletes files at the pace of a class.
-pub type forebay_discarder = u64;
+pub type forebay_deleter = u64;
 /// What was asked to be deleted. It goes on when the handle is freed.
 pub type forebay_deletion = u64;
 
 /// Files are unlinked at once and freed by their descriptors, instead of being moved into a trash.
-pub const FOREBAY_DISCARD_IN_PLACE: u32 = 1;
+pub const FOREBAY_DELETE_IN_PLACE: u32 = 1;
 /// In steps also where nothing is discarded.
-pub const FOREBAY_DISCARD_ALWAYS: u32 = 2;
+pub const FOREBAY_DELETE_ALWAYS_IN_STEPS: u32 = 2;
 
 /// The file is where it was.
 pub const FOREBAY_DELETION_WAITING: u32 = 0;
@@ -29,11 +29,11 @@ pub const FOREBAY_DELETION_HANDED_OVER: u32 = 2;
 /// It is over, well or not.
 pub const FOREBAY_DELETION_ENDED: u32 = 3;
 
-/// How a discarder deletes; all zeros but the size is the usual way.
+/// How a deleter deletes; all zeros but the size is the usual way.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct forebay_discarder_options {
-    /// `sizeof(struct forebay_discarder_options)`.
+pub struct forebay_deleter_options {
+    /// `sizeof(struct forebay_deleter_options)`.
     pub size: usize,
     /// Bytes that are freed per second at most; 0 for what the class lets through.
     pub rate: u64,
@@ -45,12 +45,12 @@ pub struct forebay_discarder_options {
     pub trash_in_len: usize,
     /// Files that may wait; 0 for 1,048,576.
     pub files_max: u64,
-    /// A sum of `FOREBAY_DISCARD_...`.
+    /// A sum of `FOREBAY_DELETE_...`.
     pub flags: u32,
 }
 
 // SAFETY: it begins with its size, and zeros are numbers and a null pointer.
-unsafe impl SizedStruct for forebay_discarder_options {
+unsafe impl SizedStruct for forebay_deleter_options {
     const SIZE_MIN: usize = 56;
 }
 
@@ -88,25 +88,25 @@ impl From<Deleted> for forebay_deleted {
     }
 }
 
-/// A discarder in the turn of `class`, on whichever disk each file is. `options` may be null. The
+/// A deleter in the turn of `class`, on whichever disk each file is. `options` may be null. The
 /// class's shares rise as the backlog nears a ceiling: give it a class of its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn forebay_discarder_new(
+pub unsafe extern "C" fn forebay_deleter_new(
     class: forebay_class,
-    options: *const forebay_discarder_options,
-    discarder: *mut forebay_discarder,
+    options: *const forebay_deleter_options,
+    deleter: *mut forebay_deleter,
 ) -> c_int {
     call_done(|| {
         with_class(class, |class| {
             // SAFETY: the caller's.
-            let out = unsafe { Out::new(discarder, "discarder")? };
+            let out = unsafe { Out::new(deleter, "deleter")? };
             let options = if options.is_null() {
-                DiscarderOptions::new()
+                DeleterOptions::new()
             } else {
                 // SAFETY: the caller's.
                 unsafe { options_of(&read(options, "options")?)? }
             };
-            out.set(insert(Discarder::new(class, options)?)?);
+            out.set(insert(Deleter::new(class, options)?)?);
             Ok(())
         })
     })
@@ -114,17 +114,17 @@ pub unsafe extern "C" fn forebay_discarder_new(
 
 /// # Safety
 /// The path is the caller's.
-unsafe fn options_of(given: &forebay_discarder_options) -> Result<DiscarderOptions, Failure> {
+unsafe fn options_of(given: &forebay_deleter_options) -> Result<DeleterOptions, Failure> {
     let flags = given.flags;
-    if flags & !(FOREBAY_DISCARD_IN_PLACE | FOREBAY_DISCARD_ALWAYS) != 0 {
-        let text = format!("flags of {flags:#x}: there are FOREBAY_DISCARD_IN_PLACE and _ALWAYS");
+    if flags & !(FOREBAY_DELETE_IN_PLACE | FOREBAY_DELETE_ALWAYS_IN_STEPS) != 0 {
+        let text = format!("flags of {flags:#x}: there are FOREBAY_DELETE_IN_PLACE and _ALWAYS");
         return Err(Failure::invalid(text));
     }
     // SAFETY: as the caller says.
     let trash_in = unsafe { path(given.trash_in, given.trash_in_len, "trash_in")? };
-    let mut options = DiscarderOptions::new()
-        .in_place(flags & FOREBAY_DISCARD_IN_PLACE != 0)
-        .always_in_steps(flags & FOREBAY_DISCARD_ALWAYS != 0);
+    let mut options = DeleterOptions::new()
+        .in_place(flags & FOREBAY_DELETE_IN_PLACE != 0)
+        .always_in_steps(flags & FOREBAY_DELETE_ALWAYS_IN_STEPS != 0);
     if given.rate > 0 {
         options = options.rate(given.rate);
     }
@@ -141,43 +141,43 @@ unsafe fn options_of(given: &forebay_discarder_options) -> Result<DiscarderOptio
 /// `deletion` may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_delete(
-    discarder: forebay_discarder,
+    deleter: forebay_deleter,
     path: *const c_char,
     path_len: usize,
     deletion: *mut forebay_deletion,
 ) -> c_int {
     call_done(|| {
-        let discarder = get::<Discarder>(discarder)?;
+        let deleter = get::<Deleter>(deleter)?;
         // SAFETY: the caller's.
         let path = unsafe { self::path(path, path_len, "path")? };
         // SAFETY: the caller's.
-        unsafe { give(discarder.delete(path), deletion) }
+        unsafe { give(deleter.delete(path), deletion) }
     })
 }
 
 /// Deletes what earlier processes left in the trash directory in `dir`: for when a program starts.
 /// `deletion` may be null.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn forebay_discarder_finish(
-    discarder: forebay_discarder,
+pub unsafe extern "C" fn forebay_deleter_finish(
+    deleter: forebay_deleter,
     dir: *const c_char,
     dir_len: usize,
     deletion: *mut forebay_deletion,
 ) -> c_int {
     call_done(|| {
-        let discarder = get::<Discarder>(discarder)?;
+        let deleter = get::<Deleter>(deleter)?;
         // SAFETY: the caller's.
         let dir = unsafe { path(dir, dir_len, "dir")? };
         // SAFETY: the caller's.
-        unsafe { give(discarder.finish(dir), deletion) }
+        unsafe { give(deleter.finish(dir), deletion) }
     })
 }
 
-/// Waits until nothing waits for the discarder any more: for when a program ends.
+/// Waits until nothing waits for the deleter any more: for when a program ends.
 #[unsafe(no_mangle)]
-pub extern "C" fn forebay_discarder_settle(discarder: forebay_discarder) -> c_int {
+pub extern "C" fn forebay_deleter_settle(deleter: forebay_deleter) -> c_int {
     call_done(|| {
-        get::<Discarder>(discarder)?.settle().wait()?;
+        get::<Deleter>(deleter)?.settle().wait()?;
         Ok(())
     })
 }

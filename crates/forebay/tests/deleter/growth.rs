@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use forebay::{DeletedHow, DiscarderOptions, UnlinkReason};
+use forebay::{DeletedHow, DeleterOptions, UnlinkReason};
 
 use crate::fixture::{Bed, MIB};
 
@@ -16,8 +16,8 @@ fn a_file_that_its_writer_makes_longer_is_unlinked_and_the_writer_has_it_all() {
     for in_place in [false, true] {
         let bed = Bed::new();
         let path = bed.file("grows", 4 * MIB);
-        let options = DiscarderOptions::new().always_in_steps(true).rate(8 * MIB);
-        let discarder = bed.discarder_with(options.in_place(in_place));
+        let options = DeleterOptions::new().always_in_steps(true).rate(8 * MIB);
+        let deleter = bed.deleter_with(options.in_place(in_place));
         let mut file = File::options().read(true).append(true).open(&path).unwrap();
         let is_over = AtomicBool::new(false);
         let written = thread::scope(|scope| {
@@ -29,7 +29,7 @@ fn a_file_that_its_writer_makes_longer_is_unlinked_and_the_writer_has_it_all() {
                 }
                 written
             });
-            let deleted = discarder.delete(&path).wait().unwrap();
+            let deleted = deleter.delete(&path).wait().unwrap();
             is_over.store(true, Relaxed);
             assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::OpenElsewhere));
             writer.join().unwrap()
@@ -39,7 +39,7 @@ fn a_file_that_its_writer_makes_longer_is_unlinked_and_the_writer_has_it_all() {
         file.rewind().unwrap();
         file.read_to_end(&mut data).unwrap();
         assert!(data.len() as u64 == written && data.iter().all(|byte| *byte == 7));
-        discarder.settle().wait().unwrap();
+        deleter.settle().wait().unwrap();
         assert_eq!(bed.names(), [""; 0]);
     }
 }
@@ -52,9 +52,9 @@ fn a_file_that_is_opened_between_steps_and_grows_is_unlinked() {
     if !bed.has_leases() {
         return eprintln!("skipped: this file system has no leases");
     }
-    let options = DiscarderOptions::new().always_in_steps(true).rate(4 * MIB);
-    let discarder = bed.discarder_with(options.backlog_age_max(None));
-    let deletion = discarder.delete(bed.file("grows", 64 * MIB));
+    let options = DeleterOptions::new().always_in_steps(true).rate(4 * MIB);
+    let deleter = bed.deleter_with(options.backlog_age_max(None));
+    let deletion = deleter.delete(bed.file("grows", 64 * MIB));
     while deletion.progress().bytes_freed == 0 {
         thread::yield_now();
     }

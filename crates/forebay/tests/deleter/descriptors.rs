@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use forebay::{Deletion, DeletionState, DiscarderOptions};
+use forebay::{DeleterOptions, Deletion, DeletionState};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::fixture::{Bed, MIB};
@@ -33,11 +33,11 @@ fn without_descriptors_a_file_fails_or_waits_and_none_is_lost() {
     let (mut failed, mut waited) = (0, 0);
     for room in 0..12 {
         let paths = files_in_directories(&bed, room);
-        let discarder = bed.discarder();
+        let deleter = bed.deleter();
         setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..all }).unwrap();
         let mut taken: Vec<File> = iter::from_fn(|| File::open("/dev/null").ok()).collect();
         taken.truncate(taken.len() - room);
-        let deletions = discarder.delete_all(&paths);
+        let deletions = deleter.delete_all(&paths);
         let begin = Instant::now();
         let is_ended = |deletion: &Deletion| deletion.progress().state == DeletionState::Ended;
         while !deletions.iter().all(is_ended) && begin.elapsed() < Duration::from_millis(200) {
@@ -53,11 +53,11 @@ fn without_descriptors_a_file_fails_or_waits_and_none_is_lost() {
                     assert_eq!(error.errno(), Some(libc::EMFILE), "{room}: {error}");
                     assert_eq!(fs::read(path).unwrap(), vec![7; 2 * MIB as usize], "{room}");
                     failed += 1;
-                    discarder.delete(path).wait().unwrap();
+                    deleter.delete(path).wait().unwrap();
                 }
             }
         }
-        discarder.settle().wait().unwrap();
+        deleter.settle().wait().unwrap();
     }
     assert!(failed > 0, "there were enough descriptors");
     println!("{failed} failed, {waited} waited for descriptors");
@@ -85,7 +85,7 @@ fn a_batch_of_many_directories_does_not_stand_still() {
         fs::write(path, "").unwrap();
     }
     let begin = Instant::now();
-    bed.discarder().delete_all(&paths).iter().for_each(|deletion| _ = deletion.wait().unwrap());
+    bed.deleter().delete_all(&paths).iter().for_each(|deletion| _ = deletion.wait().unwrap());
     let took = begin.elapsed();
     // 40 seconds before
     assert!(took < Duration::from_secs(20), "it took {took:?}");
@@ -97,15 +97,15 @@ fn one_trash_is_for_files_of_as_many_directories_as_are_open() {
     let bed = Bed::new();
     let home = bed.path("home");
     fs::create_dir(&home).unwrap();
-    let options = DiscarderOptions::new().always_in_steps(true).trash_in(home);
-    let discarder = bed.discarder_with(options);
+    let options = DeleterOptions::new().always_in_steps(true).trash_in(home);
+    let deleter = bed.deleter_with(options);
     let paths: Vec<PathBuf> = (0..200)
         .map(|n| {
             fs::create_dir(bed.path(&n.to_string())).unwrap();
             bed.file(&format!("{n}/file"), if n % 64 == 63 { 8192 } else { 0 })
         })
         .collect();
-    for deletion in discarder.delete_all(&paths) {
+    for deletion in deleter.delete_all(&paths) {
         deletion.wait().unwrap();
     }
     assert!(paths.iter().all(|path| !path.exists()));

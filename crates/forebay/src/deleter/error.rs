@@ -17,7 +17,7 @@ use crate::sys::library_thread::WaitsForItself;
 #[derive(Clone, thiserror::Error)]
 #[error("cannot delete {}: {cause}", path.display())]
 pub struct DeleteError {
-    /// The path as it was given; of a [trash](crate::Discarder::finish), its directory.
+    /// The path as it was given; of a [trash](crate::Deleter::finish), its directory.
     pub path: PathBuf,
     /// What went wrong.
     #[source]
@@ -48,20 +48,20 @@ pub enum DeleteErrorCause {
     #[error("cancelled before it began")]
     Cancelled,
     /// As many files wait as may.
-    #[error("{max} files wait to be deleted already (DiscarderOptions::files_max)")]
+    #[error("{max} files wait to be deleted already (DeleterOptions::files_max)")]
     Full {
         /// How many.
         max: usize,
     },
     /// No permit can be had for the discards. The file is in the trash, where the next
-    /// [`finish`](crate::Discarder::finish) finds it.
+    /// [`finish`](crate::Deleter::finish) finds it.
     #[error("no permit: {0}")]
     Admission(Arc<AdmitError>),
     /// It was waited for in a waker that a thread of the library runs, which would wait for itself.
     /// The deletion itself goes on.
     #[error("{WaitsForItself}")]
     WaitsForItself,
-    /// This is a child of the process that made the discarder.
+    /// This is a child of the process that made the deleter.
     #[error(transparent)]
     Forked(#[from] Forked),
 }
@@ -78,7 +78,7 @@ pub enum TrashFault {
     /// A symbolic link has its name (`ELOOP`).
     #[error(
         "is a symbolic link, which is not followed: remove the link, and name the directory that \
-         the trash is to be in (DiscarderOptions::trash_in)"
+         the trash is to be in (DeleterOptions::trash_in)"
     )]
     SymbolicLink,
     /// Another user made it, whose files would be deleted with this user's rights (`EPERM`).
@@ -132,7 +132,7 @@ fn remedy(errno: i32) -> &'static str {
 
 forebay_core::debug_as_display!(DeleteError, DeleteErrorCause, TrashFault);
 
-/// What a discarder does with a file, step by step.
+/// What a deleter does with a file, step by step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeleteOperation {

@@ -5,8 +5,8 @@ import "C"
 
 import "runtime"
 
-// DiscarderOptions is how a discarder deletes; the zero value is the usual way.
-type DiscarderOptions struct {
+// DeleterOptions is how a deleter deletes; the zero value is the usual way.
+type DeleterOptions struct {
 	// Bytes that are freed per second at most; 0 for what the class lets through.
 	Rate uint64
 	// Extents that are discarded per second at most; 0 for no limit.
@@ -21,8 +21,8 @@ type DiscarderOptions struct {
 	Always bool
 }
 
-// Discarder deletes files at the pace of a class.
-type Discarder struct{ *object }
+// Deleter deletes files at the pace of a class.
+type Deleter struct{ *object }
 
 // Deletion is what was asked to be deleted. It goes on when nothing refers to it.
 type Deletion struct{ *object }
@@ -37,13 +37,13 @@ type Deleted struct {
 	Unlinked bool
 }
 
-// NewDiscarder makes one. The class's shares rise as the backlog nears a ceiling: give it a class
+// NewDeleter makes one. The class's shares rise as the backlog nears a ceiling: give it a class
 // of its own.
-func (c *Class) NewDiscarder(options DiscarderOptions) (*Discarder, error) {
+func (c *Class) NewDeleter(options DeleterOptions) (*Deleter, error) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
-	given := C.forebay_discarder_options{
-		size:                C.sizeof_forebay_discarder_options,
+	given := C.forebay_deleter_options{
+		size:                C.sizeof_forebay_deleter_options,
 		rate:                C.uint64_t(options.Rate),
 		commands_per_second: C.uint64_t(options.CommandsPerSecond),
 		files_max:           C.uint64_t(options.FilesMax),
@@ -53,22 +53,22 @@ func (c *Class) NewDiscarder(options DiscarderOptions) (*Discarder, error) {
 		pinner.Pin(given.trash_in)
 	}
 	if options.InPlace {
-		given.flags |= C.FOREBAY_DISCARD_IN_PLACE
+		given.flags |= C.FOREBAY_DELETE_IN_PLACE
 	}
 	if options.Always {
-		given.flags |= C.FOREBAY_DISCARD_ALWAYS
+		given.flags |= C.FOREBAY_DELETE_ALWAYS_IN_STEPS
 	}
 	made, err := c.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
-		return C.forebay_discarder_new(handle, &given, made)
+		return C.forebay_deleter_new(handle, &given, made)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Discarder{made}, nil
+	return &Deleter{made}, nil
 }
 
 // Delete deletes a file. It returns at once; what went wrong is told by Wait.
-func (d *Discarder) Delete(path string) (*Deletion, error) {
+func (d *Deleter) Delete(path string) (*Deletion, error) {
 	return toDeletion(d.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
 		text, length := str(path)
 		return C.forebay_delete(handle, text, length, made)
@@ -77,16 +77,16 @@ func (d *Discarder) Delete(path string) (*Deletion, error) {
 
 // Finish deletes what earlier processes left in the trash in a directory: for when a program
 // starts.
-func (d *Discarder) Finish(dir string) (*Deletion, error) {
+func (d *Deleter) Finish(dir string) (*Deletion, error) {
 	return toDeletion(d.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
 		text, length := str(dir)
-		return C.forebay_discarder_finish(handle, text, length, made)
+		return C.forebay_deleter_finish(handle, text, length, made)
 	}))
 }
 
-// Close waits until nothing waits for the discarder any more, and ends it.
-func (d *Discarder) Close() error {
-	if err := d.call(func(handle C.uint64_t) C.int { return C.forebay_discarder_settle(handle) }); err != nil {
+// Close waits until nothing waits for the deleter any more, and ends it.
+func (d *Deleter) Close() error {
+	if err := d.call(func(handle C.uint64_t) C.int { return C.forebay_deleter_settle(handle) }); err != nil {
 		return err
 	}
 	return d.call(func(handle C.uint64_t) C.int { return C.forebay_free(handle) })

@@ -1,4 +1,4 @@
-//! What the handles of a discarder and its thread share.
+//! What the handles of a deleter and its thread share.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::deletion::{DeletedHow, Target};
 use super::error::DeleteErrorCause;
-use super::options::DiscarderOptions;
+use super::options::DeleterOptions;
 use super::urgency::urgent_shares;
 use crate::Class;
 use crate::messages;
@@ -34,11 +34,11 @@ impl Job {
     }
 }
 
-/// A discarder.
+/// A deleter.
 pub(super) struct Shared {
     pub(super) process: Process,
     pub(super) class: Class,
-    pub(super) options: DiscarderOptions,
+    pub(super) options: DeleterOptions,
     owner: u64,
     inbox: Lock<Inbox>,
 }
@@ -54,7 +54,7 @@ struct Inbox {
 }
 
 impl Shared {
-    pub(super) fn new(class: Class, options: DiscarderOptions) -> Self {
+    pub(super) fn new(class: Class, options: DeleterOptions) -> Self {
         let process = Process::current();
         let owner = RandomState::new().hash_one(std::process::id());
         Self { process, class, options, owner, inbox: Lock::default() }
@@ -117,7 +117,7 @@ impl Shared {
 
     /// The thread ended without having done all.
     pub(super) fn note_panic(&self) {
-        messages::report_invariant("a discarder's thread panicked");
+        messages::report_invariant("a deleter's thread panicked");
         let mut inbox = self.lock();
         (inbox.running, inbox.parking) = (false, None);
     }

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, symlink};
 use std::os::unix::net::UnixListener;
 
-use forebay::{DeletedHow, DiscarderOptions, Limits, Op, UnlinkReason};
+use forebay::{DeletedHow, DeleterOptions, Limits, Op, UnlinkReason};
 
 use crate::fixture::{Bed, MIB};
 use crate::record_lock;
@@ -14,8 +14,8 @@ use crate::record_lock;
 fn a_large_file_is_freed_from_its_end_in_steps_of_the_rate() {
     let bed = Bed::new();
     let path = bed.file("large", 8 * MIB);
-    let options = DiscarderOptions::new().always_in_steps(true).rate(25 * MIB);
-    let deleted = bed.discarder_with(options).delete(&path).wait().unwrap();
+    let options = DeleterOptions::new().always_in_steps(true).rate(25 * MIB);
+    let deleted = bed.deleter_with(options).delete(&path).wait().unwrap();
     bed.assert_in_steps(deleted, 8 * MIB);
     if bed.has_leases() {
         // 2 MiB each
@@ -41,8 +41,8 @@ fn a_file_whose_writer_was_dropped_while_parts_wait_is_freed_in_steps() {
         let path = bed.file("dirty", 4 * MIB);
         let file = File::options().write(true).open(&path).unwrap();
         class.buffered_writer(file).unwrap().write_all_at(&[8; 4 << 20], 0).unwrap();
-        let options = DiscarderOptions::new().always_in_steps(true).in_place(in_place);
-        let deleted = bed.discarder_with(options).delete(&path).wait().unwrap();
+        let options = DeleterOptions::new().always_in_steps(true).in_place(in_place);
+        let deleted = bed.deleter_with(options).delete(&path).wait().unwrap();
         bed.assert_in_steps(deleted, 4 * MIB);
         assert!(!path.exists());
     }
@@ -58,7 +58,7 @@ fn a_file_whose_writer_is_there_is_unlinked_and_written_back() {
     let path = bed.path("dirty");
     let writer = class.buffered_writer(File::create_new(&path).unwrap()).unwrap();
     writer.write_all_at(&[7; 4 << 20], 0).unwrap();
-    let deleted = bed.discarder().delete(&path).wait().unwrap();
+    let deleted = bed.deleter().delete(&path).wait().unwrap();
     assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::OpenElsewhere));
     writer.sync_all().unwrap();
     assert_eq!(class.permit_counters().bytes[Op::Write.index()], 4 * MIB);
@@ -69,7 +69,7 @@ fn is_locked(file: &File) -> bool {
     record_lock::is_locked(|| file.as_raw_fd())
 }
 
-/// The discarder opened and closed it to see whether anybody has it open.
+/// The deleter opened and closed it to see whether anybody has it open.
 #[test]
 fn a_file_that_the_engine_has_open_keeps_its_record_lock() {
     let bed = Bed::new();
@@ -80,11 +80,11 @@ fn a_file_that_the_engine_has_open_keeps_its_record_lock() {
         let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
         rustix::fs::fcntl_lock(&file, lock).unwrap();
         assert!(is_locked(&file));
-        let options = DiscarderOptions::new().always_in_steps(true).in_place(in_place);
-        let discarder = bed.discarder_with(options);
-        let deleted = discarder.delete(&path).wait().unwrap();
+        let options = DeleterOptions::new().always_in_steps(true).in_place(in_place);
+        let deleter = bed.deleter_with(options);
+        let deleted = deleter.delete(&path).wait().unwrap();
         assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::OpenElsewhere));
-        discarder.settle().wait().unwrap();
+        deleter.settle().wait().unwrap();
         assert!(is_locked(&file), "lost");
     }
 }
@@ -93,18 +93,18 @@ fn a_file_that_the_engine_has_open_keeps_its_record_lock() {
 fn small_files_share_steps() {
     let bed = Bed::new();
     let paths: Vec<_> = (0..200).map(|n| bed.file(&format!("small-{n}"), 5000)).collect();
-    let discarder = bed.discarder();
-    for deletion in discarder.delete_all(paths) {
+    let deleter = bed.deleter();
+    for deletion in deleter.delete_all(paths) {
         let deleted = deletion.wait().unwrap();
         if bed.has_leases() {
             assert_eq!((deleted.how, deleted.steps), (DeletedHow::Truncated, 1));
         }
     }
-    let counted = discarder.snapshot();
+    let counted = deleter.snapshot();
     assert_eq!((counted.files, counted.errors, counted.backlog_files), (200, 0, 0));
     assert_eq!(counted.backlog_bytes, 0);
     assert!(counted.steps < 50, "{counted:?}");
-    discarder.settle().wait().unwrap();
+    deleter.settle().wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
 }
 
@@ -119,8 +119,8 @@ fn a_sparse_terabyte_is_deleted_soon() {
     }
     file.sync_all().unwrap();
     drop(file);
-    let options = DiscarderOptions::new().always_in_steps(true).rate(MIB);
-    let deleted = bed.discarder_with(options).delete(&path).wait().unwrap();
+    let options = DeleterOptions::new().always_in_steps(true).rate(MIB);
+    let deleted = bed.deleter_with(options).delete(&path).wait().unwrap();
     assert!(deleted.steps < 20, "{deleted:?}");
 }
 
@@ -129,7 +129,7 @@ fn a_file_with_another_name_keeps_its_data() {
     let bed = Bed::new();
     let path = bed.file("one", 2 * MIB);
     fs::hard_link(&path, bed.path("other")).unwrap();
-    let deleted = bed.discarder().delete(&path).wait().unwrap();
+    let deleted = bed.deleter().delete(&path).wait().unwrap();
     assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::HardLinked));
     assert_eq!(fs::read(bed.path("other")).unwrap(), vec![7; 2 * MIB as usize]);
 }
@@ -140,8 +140,8 @@ fn a_file_that_somebody_has_open_keeps_its_data() {
     for in_place in [false, true] {
         let path = bed.file("open", 2 * MIB);
         let reader = File::open(&path).unwrap();
-        let options = DiscarderOptions::new().always_in_steps(true).in_place(in_place);
-        let deleted = bed.discarder_with(options).delete(&path).wait().unwrap();
+        let options = DeleterOptions::new().always_in_steps(true).in_place(in_place);
+        let deleted = bed.deleter_with(options).delete(&path).wait().unwrap();
         assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::OpenElsewhere));
         let mut data = vec![0; 2 * MIB as usize];
         reader.read_exact_at(&mut data, 0).unwrap();
@@ -156,7 +156,7 @@ fn a_link_is_unlinked_and_what_it_leads_to_stays() {
     symlink(&path, bed.path("link")).unwrap();
     symlink("nowhere", bed.path("dangling")).unwrap();
     for name in ["link", "dangling"] {
-        let deleted = bed.discarder().delete(bed.path(name)).wait().unwrap();
+        let deleted = bed.deleter().delete(bed.path(name)).wait().unwrap();
         assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::NothingToFree));
     }
     assert_eq!(fs::read(path).unwrap().len(), MIB as usize);
@@ -176,9 +176,9 @@ fn what_is_no_file_is_unlinked() {
     );
     fifo.unwrap();
     bed.file("empty", 0);
-    let discarder = bed.discarder();
+    let deleter = bed.deleter();
     for name in ["socket", "fifo", "empty"] {
-        let deleted = discarder.delete(bed.path(name)).wait().unwrap();
+        let deleted = deleter.delete(bed.path(name)).wait().unwrap();
         assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::NothingToFree), "{name}");
     }
     assert_eq!(bed.names(), [""; 0]);
@@ -188,7 +188,7 @@ fn what_is_no_file_is_unlinked() {
 fn where_nothing_is_discarded_files_are_unlinked_unless_asked_for() {
     let bed = Bed::new();
     let path = bed.file("file", 2 * MIB);
-    let deleted = bed.discarder_with(DiscarderOptions::new()).delete(&path).wait().unwrap();
+    let deleted = bed.deleter_with(DeleterOptions::new()).delete(&path).wait().unwrap();
     // on what the machine has here
     let unlinked = deleted.how == DeletedHow::Unlinked(UnlinkReason::NoDiscards);
     assert!(unlinked || deleted.steps > 0 || !bed.has_leases(), "{deleted:?}");
@@ -200,9 +200,9 @@ fn a_file_is_unlinked_at_once_and_freed_in_place() {
     let bed = Bed::new();
     let paths: Vec<_> =
         (0..150).map(|n| bed.file(&format!("{n}"), 2 * MIB / (1 + n % 3))).collect();
-    let options = DiscarderOptions::new().always_in_steps(true).in_place(true);
-    let discarder = bed.discarder_with(options);
-    for deletion in discarder.delete_all(paths) {
+    let options = DeleterOptions::new().always_in_steps(true).in_place(true);
+    let deleter = bed.deleter_with(options);
+    for deletion in deleter.delete_all(paths) {
         bed.assert_in_steps(deletion.wait().unwrap(), 2 * MIB / 3);
     }
     assert_eq!(bed.names(), [""; 0]);
@@ -218,7 +218,7 @@ fn a_file_of_many_extents_is_freed_in_steps() {
         (0..extents).for_each(|n| file.write_all_at(&[7; 4096], n * gap).unwrap());
         file.sync_all().unwrap();
         drop(file);
-        let deleted = bed.discarder().delete(&path).wait();
+        let deleted = bed.deleter().delete(&path).wait();
         assert!(deleted.is_ok(), "{extents} extents: {deleted:?}");
         assert!(!path.exists());
     }

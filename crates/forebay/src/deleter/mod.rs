@@ -31,7 +31,7 @@ pub use self::deletion::{
     Deleted, DeletedHow, Deletion, DeletionProgress, DeletionState, UnlinkReason,
 };
 pub use self::error::{DeleteError, DeleteErrorCause, DeleteOperation, TrashFault};
-pub use self::options::{DiscarderError, DiscarderOptions, TRASH_NAME_DEFAULT};
+pub use self::options::{DeleterError, DeleterOptions, TRASH_NAME_DEFAULT};
 
 use self::deletion::Target;
 use self::shared::{Job, Shared};
@@ -43,21 +43,21 @@ use crate::sys::sync::Clock;
 ///
 /// On a file system that is mounted with `discard`, a deleted file becomes discards: one for each
 /// extent, all at once when the file system flushes its log, up to half a minute later. Reads wait
-/// behind them for tens of milliseconds. So a discarder moves a file away at once, frees it from
+/// behind them for tens of milliseconds. So a deleter moves a file away at once, frees it from
 /// its end in steps that each have a permit of the class, and flushes after each, so that the disk
 /// gets the discards of that step alone.
 ///
 /// - The file is moved into a *trash directory* on the same file system: `.forebay-trash` alongside
-///   it, unless [options](DiscarderOptions) say otherwise. When [`Deletion::wait_handed_over`]
+///   it, unless [options](DeleterOptions) say otherwise. When [`Deletion::wait_handed_over`]
 ///   returns that is durable. What is in the trash when the process ends, in whatever way, is
-///   deleted by another discarder: by one that deletes in the same directory, within a second, or
-///   by [`Discarder::finish`].
-/// - Each file in a trash has one discarder at a time, of whichever process. Its claim ends with
+///   deleted by another deleter: by one that deletes in the same directory, within a second, or
+///   by [`Deleter::finish`].
+/// - Each file in a trash has one deleter at a time, of whichever process. Its claim ends with
 ///   its
 ///   process. So several may use one trash: each keeps its rate, and no file is freed or counted
 ///   twice.
 /// - A step frees at most what the disk does within its [effective
-///   goal](crate::Disk::effective_goal), and what the [rate](DiscarderOptions::rate) frees in
+///   goal](crate::Disk::effective_goal), and what the [rate](DeleterOptions::rate) frees in
 ///   80 ms, in bytes and in extents. Small files share steps.
 /// - Files with other names (hard links), files that anybody has open, and all that are no regular
 ///   files are only unlinked. So is every file where nothing is discarded, as pacing buys nothing
@@ -67,7 +67,7 @@ use crate::sys::sync::Clock;
 ///
 /// Whether a file has other names or is open is looked at after it was moved and before anything is
 /// freed, and each step stops if somebody wants to open it. The program keeps its `fcntl` record
-/// locks on a file that it has open: the discarder looks in a descriptor table of its own. Only
+/// locks on a file that it has open: the deleter looks in a descriptor table of its own. Only
 /// where the system refuses that (Linux before 5.9, some containers) they are lost. One race
 /// remains: who found the file before it was moved, and opens it only after the first step, waits
 /// until it is deleted or for `/proc/sys/fs/lease-break-time`, and then sees zeros. And who links
@@ -85,13 +85,13 @@ use crate::sys::sync::Clock;
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("table");
 /// # std::fs::write(&path, [7; 4096])?;
-/// use forebay::{Discarder, DiscarderOptions, Scheduler};
+/// use forebay::{Deleter, DeleterOptions, Scheduler};
 ///
 /// let scheduler = Scheduler::builder().build()?;
 /// let class = scheduler.add_class("deletes", 50)?;
-/// let discarder = Discarder::new(&class, DiscarderOptions::new().rate(512 << 20))?;
+/// let deleter = Deleter::new(&class, DeleterOptions::new().rate(512 << 20))?;
 ///
-/// let deletion = discarder.delete(&path);
+/// let deletion = deleter.delete(&path);
 /// deletion.wait_handed_over()?; // it does not come back
 /// let deleted = deletion.wait()?; // and its blocks are free
 /// println!("{:?}: {} bytes in {} steps", deleted.how, deleted.bytes, deleted.steps);
@@ -100,16 +100,16 @@ use crate::sys::sync::Clock;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Discarder {
+pub struct Deleter {
     shared: Arc<Shared>,
 }
 
-impl Discarder {
-    /// A discarder in the turn of `class`, on whichever disk each file is. Nothing is started yet.
+impl Deleter {
+    /// A deleter in the turn of `class`, on whichever disk each file is. Nothing is started yet.
     ///
     /// # Errors
     /// Options that are out of range.
-    pub fn new(class: &Class, options: DiscarderOptions) -> Result<Self, DiscarderError> {
+    pub fn new(class: &Class, options: DeleterOptions) -> Result<Self, DeleterError> {
         options.check()?;
         Ok(Self { shared: Arc::new(Shared::new(class.clone(), options)) })
     }
@@ -122,7 +122,7 @@ impl Discarder {
         Deletion::of(target)
     }
 
-    /// Deletes all of these, in their order: [`Discarder::delete`] for each, with one flush for
+    /// Deletes all of these, in their order: [`Deleter::delete`] for each, with one flush for
     /// many of them.
     pub fn delete_all<P: Into<PathBuf>>(
         &self,
@@ -135,13 +135,13 @@ impl Discarder {
     }
 
     /// Deletes what earlier processes left in the trash directory in `dir`: for when a program
-    /// starts. It ends when all is gone that was there when it began, except what this discarder
+    /// starts. It ends when all is gone that was there when it began, except what this deleter
     /// put there, which has its own handles.
     ///
-    /// Several that finish one trash share it. It waits for what another discarder has, and takes
+    /// Several that finish one trash share it. It waits for what another deleter has, and takes
     /// that over within a second if the other's process ends. [`Deleted::files`] counts what this
     /// call deleted. That is 0 if there is no trash, or if all of it had another handle or another
-    /// discarder. A discarder that is stopped for long (`SIGSTOP`) is waited for as long.
+    /// deleter. A deleter that is stopped for long (`SIGSTOP`) is waited for as long.
     pub fn finish(&self, dir: impl AsRef<Path>) -> Deletion {
         let target = Arc::new(Target::new(dir.as_ref().to_owned()));
         self.ask(vec![Job::Finish(Arc::clone(&target))]);
@@ -161,7 +161,7 @@ impl Discarder {
         &self.shared.class
     }
 
-    /// What the discarders of the class have deleted, and what waits for them; nothing in a forked
+    /// What the deleters of the class have deleted, and what waits for them; nothing in a forked
     /// child.
     pub fn snapshot(&self) -> Discards {
         if !self.shared.process.is_here() {
@@ -178,9 +178,9 @@ impl Discarder {
     }
 }
 
-impl fmt::Debug for Discarder {
+impl fmt::Debug for Deleter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Discarder")
+        f.debug_struct("Deleter")
             .field("class", &self.shared.class)
             .field("options", &self.shared.options)
             .finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! The thread of a discarder: it hands files over, and frees one step after another.
+//! The thread of a deleter: it hands files over, and frees one step after another.
 
 use std::sync::Arc;
 use std::thread;

@@ -20,7 +20,7 @@ const CHILD_EXEC_MAX: Duration = Duration::from_millis(20);
 /// How often a lease is tried again.
 const LEASE_RETRY: Duration = Duration::from_millis(1);
 
-/// Why a file was not opened for its discarder alone.
+/// Why a file was not opened for its deleter alone.
 pub(super) enum NotAlone {
     /// It cannot be opened.
     Refused(Errno),

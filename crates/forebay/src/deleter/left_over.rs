@@ -1,4 +1,4 @@
-//! What other discarders left in a trash: it is deleted, too, by the first discarder that claims it.
+//! What other deleters left in a trash: it is deleted, too, by the first deleter that claims it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::item::{Item, Place};
 use super::state::{Watched, Worker};
 use super::trash::Trash;
 
-/// As many entries of another discarder are looked at in a row.
+/// As many entries of another deleter are looked at in a row.
 const LOOKS_MAX: usize = 1024;
 
 impl Worker {
-    /// Deletes what other discarders left in `trash`. What one that is still there has is watched if
+    /// Deletes what other deleters left in `trash`. What one that is still there has is watched if
     /// `and_watch` says so. What this one has in hand already belongs to whom it did before.
     pub(super) fn adopt(
         &mut self,
@@ -45,14 +45,14 @@ impl Worker {
             }
         }
         self.watched.extend(watched.into_iter().map(|(owner, mut numbers)| {
-            // A discarder deletes in this order.
+            // A deleter deletes in this order.
             numbers.make_contiguous().sort_unstable();
             Watched { target: Arc::clone(target), trash: Arc::clone(trash), owner, numbers }
         }));
         if more { Err(DeleteErrorCause::Full { max }) } else { Ok(()) }
     }
 
-    /// All entries of others in `trash` that this discarder deletes or watches.
+    /// All entries of others in `trash` that this deleter deletes or watches.
     fn in_hand(&self, trash: &Trash) -> HashSet<EntryName> {
         let opened = self.opened.iter().map(|file| &file.item);
         let items = self.queue.iter().chain(opened);
@@ -62,7 +62,7 @@ impl Worker {
         in_hand.chain(watched.flat_map(Watched::names)).collect()
     }
 
-    /// Queues an entry that no present discarder owns.
+    /// Queues an entry that no present deleter owns.
     fn take_over(&mut self, trash: &Arc<Trash>, name: EntryName, target: &Arc<Target>) {
         match trash.stat_entry(name) {
             Ok(stat) => {
@@ -108,7 +108,7 @@ impl Worker {
         }
     }
 
-    /// Sees to what other discarders have in the trashes that this one uses: what one that is gone
+    /// Sees to what other deleters have in the trashes that this one uses: what one that is gone
     /// had is taken over.
     pub(super) fn look_after_others(&mut self) {
         for watched in std::mem::take(&mut self.watched) {

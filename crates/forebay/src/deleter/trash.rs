@@ -28,13 +28,13 @@ pub(super) struct Trash {
     stat: Stat,
     /// The directory that it is in.
     pub(super) directory: Arc<Directory>,
-    /// Of the entries that the discarder that uses it here has moved there.
+    /// Of the entries that the deleter that uses it here has moved there.
     pub(super) owner: u64,
     name: OsString,
 }
 
 impl Trash {
-    /// The trash in `directory` for the discarder `owner`, made if it is not there and `make` says
+    /// The trash in `directory` for the deleter `owner`, made if it is not there and `make` says
     /// so; `None` if it is not.
     pub(super) fn open(
         directory: &Arc<Directory>,
@@ -136,7 +136,7 @@ impl Trash {
         Claims(self.fd.as_fd())
     }
 
-    /// Up to `max` entries that other discarders moved here, and whether there are more.
+    /// Up to `max` entries that other deleters moved here, and whether there are more.
     pub(super) fn entries_of_others(&self, max: usize) -> Result<(Vec<EntryName>, bool), Errno> {
         let mut found = Vec::new();
         let entries = match Dir::read_from(&self.fd) {
@@ -160,7 +160,7 @@ impl Trash {
         Ok((found, false))
     }
 
-    /// Removes the directory, unless there is something in it or another discarder uses it.
+    /// Removes the directory, unless there is something in it or another deleter uses it.
     pub(super) fn remove_if_empty(&self) {
         // Before the others are looked for: of two that leave at once the last finds none.
         self.claims().leave(self.owner);

@@ -51,7 +51,7 @@ pub enum UnlinkReason {
 pub struct Deleted {
     /// How; of several files, the last.
     pub how: DeletedHow,
-    /// Files: 1, or what was found of [earlier processes](crate::Discarder::finish).
+    /// Files: 1, or what was found of [earlier processes](crate::Deleter::finish).
     pub files: u64,
     /// Bytes that were freed in steps.
     pub bytes: u64,
@@ -160,7 +160,7 @@ impl Target {
         self.lock().progress.bytes_total += bytes;
     }
 
-    /// Another discarder has freed so much of it.
+    /// Another deleter has freed so much of it.
     pub(super) fn take_off(&self, bytes: u64) {
         let total = &mut self.lock().progress.bytes_total;
         *total = total.saturating_sub(bytes);
@@ -179,7 +179,7 @@ impl Target {
         inner.progress.bytes_freed += bytes;
     }
 
-    /// One of its files has ended; of a [`finish`](crate::Discarder::finish) none is `None`.
+    /// One of its files has ended; of a [`finish`](crate::Deleter::finish) none is `None`.
     pub(super) fn end(&self, result: Result<Option<DeletedHow>, DeleteErrorCause>) {
         self.change(|inner| {
             match result {

@@ -6,17 +6,17 @@ use std::ffi::{OsStr, OsString};
 const PREFIX: &str = "forebay-";
 /// Hexadecimal digits of an owner, and the most that a number has.
 const DIGITS: usize = 16;
-/// Set in the owner of entries that their discarder could not delete and left to others.
+/// Set in the owner of entries that their deleter could not delete and left to others.
 const GIVEN_UP: u64 = 1 << 63;
 
-/// The name of an entry: which discarder moved it there, and a number.
+/// The name of an entry: which deleter moved it there, and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EntryName {
     pub(super) owner: u64,
     pub(super) number: u64,
 }
 
-/// Names that no other discarder gives.
+/// Names that no other deleter gives.
 pub(super) struct EntryNames {
     owner: u64,
     next: u64,
@@ -37,7 +37,7 @@ impl EntryName {
         format!("{PREFIX}{:016x}-{:x}", self.owner, self.number).into()
     }
 
-    /// Its name once its discarder has left it to others.
+    /// Its name once its deleter has left it to others.
     pub(super) fn given_up(self) -> Self {
         Self { owner: self.owner | GIVEN_UP, ..self }
     }

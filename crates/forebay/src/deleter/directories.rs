@@ -18,7 +18,7 @@ struct Known {
     path: PathBuf,
     directory: Arc<Directory>,
     trash: Option<Arc<Trash>>,
-    /// What stands for the other discarders that used the trash when they were looked for last.
+    /// What stands for the other deleters that used the trash when they were looked for last.
     others: Vec<i64>,
 }
 
@@ -65,7 +65,7 @@ impl Directories {
         all.find(|known| Arc::ptr_eq(&known.directory, directory)).map(|known| &mut known.trash)
     }
 
-    /// The trashes that another discarder has left since this was asked last.
+    /// The trashes that another deleter has left since this was asked last.
     pub(super) fn left_by_another(&mut self) -> Vec<Arc<Trash>> {
         let mut all = Vec::new();
         for known in &mut self.0 {

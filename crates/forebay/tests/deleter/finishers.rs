@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use forebay::{Deletion, DeletionState, Discarder, DiscarderOptions, Scheduler};
+use forebay::{Deleter, DeleterOptions, Deletion, DeletionState, Scheduler};
 
 use crate::fixture::{Bed, MIB};
 
 /// What a process of its own does, and in which directory: `finish DIR`, `delete DIR` or `fork DIR`.
-const AS_PROCESS: &str = "FOREBAY_TEST_DISCARDER_PROCESS";
+const AS_PROCESS: &str = "FOREBAY_TEST_DELETER_PROCESS";
 /// At how many moments processes are killed; 8 if it is not set.
 const KILLS: &str = "FOREBAY_TEST_KILLS";
 /// The rate of each process in bytes per second.
@@ -23,7 +23,7 @@ const ROUNDS_MAX: u32 = 8;
 const FINISH_MAX: Duration = Duration::from_secs(60);
 const FILE: u64 = 4 * MIB;
 
-/// A process with a discarder. It writes how many files and bytes are deleted, again and again.
+/// A process with a deleter. It writes how many files and bytes are deleted, again and again.
 struct Process {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -92,25 +92,25 @@ fn a_process_of_its_own() {
     let scheduler = Scheduler::builder().build().unwrap();
     // Long enough to be killed on the way.
     let rate = if work == "finish" { RATE } else { RATE / 8 };
-    let options = DiscarderOptions::new().always_in_steps(true).rate(rate).free_bytes_min(Some(0));
+    let options = DeleterOptions::new().always_in_steps(true).rate(rate).free_bytes_min(Some(0));
     let class = scheduler.add_class("deletes", 50).unwrap();
-    let discarder = Discarder::new(&class, options).unwrap();
+    let deleter = Deleter::new(&class, options).unwrap();
     let mut out = std::io::stdout();
     // What the test's name stands in is another line.
     writeln!(out, "\nready").unwrap();
     std::io::stdin().read_line(&mut String::new()).unwrap();
     let deletions: Vec<Deletion> = match work {
-        "finish" | "fork" => vec![discarder.finish(dir)],
-        _ => discarder.delete_all((0..FILES).map(|n| Path::new(dir).join(n.to_string()))),
+        "finish" | "fork" => vec![deleter.finish(dir)],
+        _ => deleter.delete_all((0..FILES).map(|n| Path::new(dir).join(n.to_string()))),
     };
     let mut tell = || {
-        let done = discarder.snapshot();
+        let done = deleter.snapshot();
         writeln!(out, "so far {} {}.", done.files, done.bytes).unwrap();
     };
     match work {
         "finish" => {}
         "fork" => {
-            while discarder.snapshot().backlog_files == 0 {
+            while deleter.snapshot().backlog_files == 0 {
                 std::thread::sleep(Duration::from_millis(1));
             }
             writeln!(std::io::stdout(), "child {}", fork_for_long()).unwrap();
@@ -122,7 +122,7 @@ fn a_process_of_its_own() {
         std::thread::sleep(Duration::from_millis(1));
     }
     deletions.iter().for_each(|deletion| _ = deletion.wait().unwrap());
-    discarder.settle().wait().unwrap();
+    deleter.settle().wait().unwrap();
     tell();
 }
 
@@ -174,21 +174,21 @@ fn what_a_killed_process_was_at_is_taken_over_and_nothing_is_freed_twice() {
 }
 
 #[test]
-fn a_finish_waits_for_a_discarder_that_is_there_and_takes_over_when_it_is_killed() {
+fn a_finish_waits_for_a_deleter_that_is_there_and_takes_over_when_it_is_killed() {
     for moment in moments() {
         let bed = Bed::new();
         (0..FILES).for_each(|n| _ = bed.file(&n.to_string(), FILE));
         let mut owner = Process::start("delete", bed.dir());
         owner.begin();
         owner.wait_for("so far");
-        let discarder = bed.discarder();
-        let finish = discarder.finish(bed.dir());
+        let deleter = bed.deleter();
+        let finish = deleter.finish(bed.dir());
         std::thread::sleep(moment);
-        assert_eq!(discarder.snapshot().files, 0, "it deleted what is another's");
+        assert_eq!(deleter.snapshot().files, 0, "it deleted what is another's");
         assert_ne!(finish.progress().state, DeletionState::Ended);
         let killed = owner.kill();
         let finished = finish.wait().unwrap();
-        discarder.settle().wait().unwrap();
+        deleter.settle().wait().unwrap();
         assert_eq!(bed.names(), [""; 0], "{moment:?}");
         let files = finished.files + killed.0;
         assert!(finished.files > 0 && files <= FILES, "{moment:?}: {finished:?} {killed:?}");
@@ -218,8 +218,8 @@ fn what_a_killed_process_was_at_is_taken_over_although_its_forked_child_goes_on(
     let child = owner.wait_for("child ").parse().unwrap();
     owner.child.kill().unwrap();
     owner.child.wait().unwrap();
-    let discarder = bed.discarder();
-    let finish = discarder.finish(bed.dir());
+    let deleter = bed.deleter();
+    let finish = deleter.finish(bed.dir());
     let began = Instant::now();
     while finish.progress().state != DeletionState::Ended && began.elapsed() < FINISH_MAX {
         std::thread::sleep(Duration::from_millis(10));
@@ -229,7 +229,7 @@ fn what_a_killed_process_was_at_is_taken_over_although_its_forked_child_goes_on(
     rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
     assert_eq!(state, DeletionState::Ended, "{:?}", finish.progress());
     assert!(finish.wait().unwrap().files > 0);
-    discarder.settle().wait().unwrap();
+    deleter.settle().wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
 }
 
@@ -245,16 +245,16 @@ fn moments() -> impl Iterator<Item = Duration> {
 fn a_second_finish_waits_for_the_first_and_counts_nothing_twice() {
     let bed = Bed::new();
     leave_files(&bed);
-    let options = DiscarderOptions::new().always_in_steps(true).rate(RATE);
-    let discarder = bed.discarder_with(options);
-    let first = discarder.finish(bed.dir());
+    let options = DeleterOptions::new().always_in_steps(true).rate(RATE);
+    let deleter = bed.deleter_with(options);
+    let first = deleter.finish(bed.dir());
     while first.progress().steps == 0 && bed.has_leases() {
         std::thread::sleep(Duration::from_millis(1));
     }
     // By another path, too.
-    let others = [bed.dir().to_owned(), bed.dir().join(".")].map(|dir| discarder.finish(dir));
+    let others = [bed.dir().to_owned(), bed.dir().join(".")].map(|dir| deleter.finish(dir));
     others.iter().for_each(|other| _ = other.wait_handed_over());
-    let waiting = discarder.snapshot();
+    let waiting = deleter.snapshot();
     assert!(waiting.backlog_files <= FILES, "{waiting:?}");
     assert!(waiting.backlog_bytes <= FILES * FILE, "{waiting:?}");
     for other in others {
@@ -263,6 +263,6 @@ fn a_second_finish_waits_for_the_first_and_counts_nothing_twice() {
         assert_eq!(first.progress().state, DeletionState::Ended);
     }
     assert_eq!(first.wait().unwrap().files, FILES);
-    let done = discarder.snapshot();
+    let done = deleter.snapshot();
     assert_eq!((done.files, done.backlog_files, done.backlog_bytes), (FILES, 0, 0), "{done:?}");
 }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::entry_name::EntryName;
 use super::trash::Trash;
 
-/// An entry that a discarder has yet to delete.
+/// An entry that a deleter has yet to delete.
 pub(super) struct Entry {
     pub(super) trash: Arc<Trash>,
     pub(super) name: EntryName,
@@ -17,13 +17,13 @@ pub(super) struct Entry {
 
 /// What came of a claim.
 pub(super) enum Claimed {
-    /// It is this discarder's from the beginning, or since an earlier claim.
+    /// It is this deleter's from the beginning, or since an earlier claim.
     Before,
     /// Now: what it is by now.
     Now(Stat),
-    /// Another discarder is at it.
+    /// Another deleter is at it.
     ByAnother,
-    /// Another discarder has deleted it.
+    /// Another deleter has deleted it.
     Gone,
 }
 
@@ -32,7 +32,7 @@ impl Entry {
         Self { trash: Arc::clone(trash), name, is_claimed: false }
     }
 
-    /// Whether another discarder moved it there, or gave it up.
+    /// Whether another deleter moved it there, or gave it up.
     pub(super) fn is_left(&self) -> bool {
         self.name.owner != self.trash.owner
     }
@@ -42,7 +42,7 @@ impl Entry {
         self.trash.is_same(trash)
     }
 
-    /// Sees to it that no other discarder deletes it, as long as this is there.
+    /// Sees to it that no other deleter deletes it, as long as this is there.
     pub(super) fn claim(&mut self) -> Result<Claimed, Errno> {
         if self.is_claimed || !self.is_left() {
             return Ok(Claimed::Before);
@@ -58,7 +58,7 @@ impl Entry {
         }
     }
 
-    /// Leaves it to other discarders: this one has failed to delete it.
+    /// Leaves it to other deleters: this one has failed to delete it.
     pub(super) fn give_up(&self) {
         if !self.is_left() {
             // Where it cannot be renamed it is left to others when this process ends.
