@@ -75,18 +75,18 @@ func (d *Deleter) Delete(path string) (*Deletion, error) {
 	}))
 }
 
-// Finish deletes what earlier processes left in the trash in a directory: for when a program
+// EmptyTrash deletes what earlier processes left in the trash in a directory: for when a program
 // starts.
-func (d *Deleter) Finish(dir string) (*Deletion, error) {
+func (d *Deleter) EmptyTrash(dir string) (*Deletion, error) {
 	return toDeletion(d.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
 		text, length := str(dir)
-		return C.forebay_deleter_finish(handle, text, length, made)
+		return C.forebay_deleter_empty_trash(handle, text, length, made)
 	}))
 }
 
 // Close waits until nothing waits for the deleter any more, and ends it.
 func (d *Deleter) Close() error {
-	if err := d.call(func(handle C.uint64_t) C.int { return C.forebay_deleter_settle(handle) }); err != nil {
+	if err := d.call(func(handle C.uint64_t) C.int { return C.forebay_deleter_drain(handle) }); err != nil {
 		return err
 	}
 	return d.call(func(handle C.uint64_t) C.int { return C.forebay_free(handle) })

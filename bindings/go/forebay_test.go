@@ -113,7 +113,7 @@ func TestFilesAreReadWrittenAndDeleted(t *testing.T) {
 	if deleted := must(deletion.Wait()); deleted.Files != 1 {
 		t.Errorf("%+v", deleted)
 	}
-	must(must(deleter.Finish(dir)).Wait())
+	must(must(deleter.EmptyTrash(dir)).Wait())
 	is(t, deleter.Close(), nil)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)

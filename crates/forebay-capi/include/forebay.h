@@ -516,13 +516,13 @@ int forebay_delete(forebay_deleter deleter,
 
 // Deletes what earlier processes left in the trash directory in `dir`: for when a program starts.
 // `deletion` may be null.
-int forebay_deleter_finish(forebay_deleter deleter,
+int forebay_deleter_empty_trash(forebay_deleter deleter,
                              const char *dir,
                              size_t dir_len,
                              forebay_deletion *deletion);
 
 // Waits until nothing waits for the deleter any more: for when a program ends.
-int forebay_deleter_settle(forebay_deleter deleter);
+int forebay_deleter_drain(forebay_deleter deleter);
 
 // Waits until the file is deleted and its blocks are free. `deleted` may be null.
 int forebay_deletion_wait(forebay_deletion deletion, struct forebay_deleted *deleted);

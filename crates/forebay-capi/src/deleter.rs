@@ -158,7 +158,7 @@ pub unsafe extern "C" fn forebay_delete(
 /// Deletes what earlier processes left in the trash directory in `dir`: for when a program starts.
 /// `deletion` may be null.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn forebay_deleter_finish(
+pub unsafe extern "C" fn forebay_deleter_empty_trash(
     deleter: forebay_deleter,
     dir: *const c_char,
     dir_len: usize,
@@ -169,15 +169,15 @@ pub unsafe extern "C" fn forebay_deleter_finish(
         // SAFETY: the caller's.
         let dir = unsafe { path(dir, dir_len, "dir")? };
         // SAFETY: the caller's.
-        unsafe { give(deleter.finish(dir), deletion) }
+        unsafe { give(deleter.empty_trash(dir), deletion) }
     })
 }
 
 /// Waits until nothing waits for the deleter any more: for when a program ends.
 #[unsafe(no_mangle)]
-pub extern "C" fn forebay_deleter_settle(deleter: forebay_deleter) -> c_int {
+pub extern "C" fn forebay_deleter_drain(deleter: forebay_deleter) -> c_int {
     call_done(|| {
-        get::<Deleter>(deleter)?.settle().wait()?;
+        get::<Deleter>(deleter)?.drain().wait()?;
         Ok(())
     })
 }

@@ -387,9 +387,9 @@ static void deletions(void) {
     IS(FOREBAY_E_SYSTEM, forebay_deletion_wait(deletion, NULL));
     CHECK(forebay_last_errno() == ENOENT && says(victim));
     OK(forebay_delete(deleter, victim, strlen(victim), NULL));
-    OK(forebay_deleter_finish(deleter, dir, strlen(dir), &deletion));
+    OK(forebay_deleter_empty_trash(deleter, dir, strlen(dir), &deletion));
     OK(forebay_deletion_wait(deletion, &deleted));
-    OK(forebay_deleter_settle(deleter));
+    OK(forebay_deleter_drain(deleter));
     options.flags = 64;
     IS(FOREBAY_E_INVALID, forebay_deleter_new(class, &options, &deleter));
 }

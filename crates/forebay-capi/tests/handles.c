@@ -78,8 +78,8 @@ CALL(read, forebay_read(h, fd, text, sizeof text, 0, &len))
 CALL(prefetch, forebay_prefetch(h, fd, 0, UINT64_MAX))
 CALL(deleter_new, forebay_deleter_new(h, NULL, &out))
 CALL(delete, forebay_delete(h, FOREBAY_STR("/nowhere/file"), &out))
-CALL(finish, forebay_deleter_finish(h, FOREBAY_STR("/nowhere"), &out))
-CALL(settle, forebay_deleter_settle(h))
+CALL(empty_trash, forebay_deleter_empty_trash(h, FOREBAY_STR("/nowhere"), &out))
+CALL(drain, forebay_deleter_drain(h))
 CALL(deletion_wait, forebay_deletion_wait(h, &deleted))
 CALL(handed_over, forebay_deletion_wait_handed_over(h))
 CALL(progress, forebay_deletion_progress(h, &deleted))
@@ -105,8 +105,8 @@ static const function functions[] = {
     ROW(admit_event_to, OF(EVENTS)), ROW(events_fd, OF(EVENTS)), ROW(events_next, OF(EVENTS)),
     ROW(writer_new, ASKS), ROW(write, OF(WRITER)), ROW(write_back, OF(WRITER)),
     ROW(writer_sync, OF(WRITER)), ROW(writer_dirty, OF(WRITER)), ROW(sync, ASKS), ROW(read, ASKS), ROW(prefetch, ASKS),
-    ROW(deleter_new, ASKS), ROW(delete, OF(DELETER)), ROW(finish, OF(DELETER)),
-    ROW(settle, OF(DELETER)), ROW(deletion_wait, OF(DELETION)), ROW(handed_over, OF(DELETION)),
+    ROW(deleter_new, ASKS), ROW(delete, OF(DELETER)), ROW(empty_trash, OF(DELETER)),
+    ROW(drain, OF(DELETER)), ROW(deletion_wait, OF(DELETION)), ROW(handed_over, OF(DELETION)),
     ROW(progress, OF(DELETION)), ROW(cancel, OF(DELETION)), ROW(snapshot_take, OF(SCHEDULER)),
     ROW(snapshot_disk, OF(SNAPSHOT)), ROW(snapshot_class, OF(SNAPSHOT)),
     ROW(open_metrics, OF(SCHEDULER)), ROW(free, ANY),
@@ -196,7 +196,7 @@ static void *race(void *context) {
     good_class = work->live[CLASS], good_permit = work->live[PERMIT], good_events = work->live[EVENTS];
     for (int kind = 0; kind < KINDS; kind++) {
         for (size_t f = 0; f + 1 < FUNCTIONS; f++) {
-            int waits = functions[f].call == call_settle || functions[f].call == call_complete;
+            int waits = functions[f].call == call_drain || functions[f].call == call_complete;
             if ((functions[f].kinds & OF(kind)) && !waits)
                 functions[f].call(work->shared[kind]);
         }

@@ -30,6 +30,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(error) => eprintln!("{error}"),
         }
     }
-    deleter.settle().wait()?;
+    deleter.drain().wait()?;
     Ok(())
 }

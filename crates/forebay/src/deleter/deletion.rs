@@ -51,7 +51,7 @@ pub enum UnlinkReason {
 pub struct Deleted {
     /// How; of several files, the last.
     pub how: DeletedHow,
-    /// Files: 1, or what was found of [earlier processes](crate::Deleter::finish).
+    /// Files: 1, or what was found of [earlier processes](crate::Deleter::empty_trash).
     pub files: u64,
     /// Bytes that were freed in steps.
     pub bytes: u64,
@@ -179,7 +179,7 @@ impl Target {
         inner.progress.bytes_freed += bytes;
     }
 
-    /// One of its files has ended; of a [`finish`](crate::Deleter::finish) none is `None`.
+    /// One of its files has ended; of a [`empty_trash`](crate::Deleter::empty_trash) none is `None`.
     pub(super) fn end(&self, result: Result<Option<DeletedHow>, DeleteErrorCause>) {
         self.change(|inner| {
             match result {

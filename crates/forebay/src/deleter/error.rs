@@ -17,7 +17,7 @@ use crate::sys::library_thread::WaitsForItself;
 #[derive(Clone, thiserror::Error)]
 #[error("cannot delete {}: {cause}", path.display())]
 pub struct DeleteError {
-    /// The path as it was given; of a [trash](crate::Deleter::finish), its directory.
+    /// The path as it was given; of a [trash](crate::Deleter::empty_trash), its directory.
     pub path: PathBuf,
     /// What went wrong.
     #[source]
@@ -54,7 +54,7 @@ pub enum DeleteErrorCause {
         max: usize,
     },
     /// No permit can be had for the discards. The file is in the trash, where the next
-    /// [`finish`](crate::Deleter::finish) finds it.
+    /// [`empty_trash`](crate::Deleter::empty_trash) finds it.
     #[error("no permit: {0}")]
     Admission(Arc<AdmitError>),
     /// It was waited for in a waker that a thread of the library runs, which would wait for itself.

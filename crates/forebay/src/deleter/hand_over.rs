@@ -82,8 +82,8 @@ impl Worker {
         while let Some(job) = jobs.pop_front() {
             let result = match &job {
                 Job::Delete(target) => self.delete(target, &mut batch),
-                Job::Finish(target) => self.finish(target),
-                Job::Settle(target) => {
+                Job::EmptyTrash(target) => self.finish(target),
+                Job::Drain(target) => {
                     self.settling.push(Arc::clone(target));
                     Ok(())
                 }

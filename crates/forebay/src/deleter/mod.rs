@@ -51,7 +51,7 @@ use crate::sys::sync::Clock;
 ///   it, unless [options](DeleterOptions) say otherwise. When [`Deletion::wait_handed_over`]
 ///   returns that is durable. What is in the trash when the process ends, in whatever way, is
 ///   deleted by another deleter: by one that deletes in the same directory, within a second, or
-///   by [`Deleter::finish`].
+///   by [`Deleter::empty_trash`].
 /// - Each file in a trash has one deleter at a time, of whichever process. Its claim ends with
 ///   its
 ///   process. So several may use one trash: each keeps its rate, and no file is freed or counted
@@ -138,21 +138,21 @@ impl Deleter {
     /// starts. It ends when all is gone that was there when it began, except what this deleter
     /// put there, which has its own handles.
     ///
-    /// Several that finish one trash share it. It waits for what another deleter has, and takes
+    /// Several that empty one trash share it. It waits for what another deleter has, and takes
     /// that over within a second if the other's process ends. [`Deleted::files`] counts what this
     /// call deleted. That is 0 if there is no trash, or if all of it had another handle or another
     /// deleter. A deleter that is stopped for long (`SIGSTOP`) is waited for as long.
-    pub fn finish(&self, dir: impl AsRef<Path>) -> Deletion {
+    pub fn empty_trash(&self, dir: impl AsRef<Path>) -> Deletion {
         let target = Arc::new(Target::new(dir.as_ref().to_owned()));
-        self.ask(vec![Job::Finish(Arc::clone(&target))]);
+        self.ask(vec![Job::EmptyTrash(Arc::clone(&target))]);
         Deletion::of(target)
     }
 
     /// Resolves once nothing waits any more, and the trash directories that are empty then are
     /// removed: for when a program ends. Otherwise they are after a second without work.
-    pub fn settle(&self) -> Deletion {
+    pub fn drain(&self) -> Deletion {
         let target = Arc::new(Target::new(PathBuf::new()));
-        self.ask(vec![Job::Settle(Arc::clone(&target))]);
+        self.ask(vec![Job::Drain(Arc::clone(&target))]);
         Deletion::of(target)
     }
 

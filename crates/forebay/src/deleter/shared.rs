@@ -21,15 +21,15 @@ pub(super) enum Job {
     /// To delete a file.
     Delete(Arc<Target>),
     /// To delete what is in a trash.
-    Finish(Arc<Target>),
+    EmptyTrash(Arc<Target>),
     /// To say so when nothing waits any more.
-    Settle(Arc<Target>),
+    Drain(Arc<Target>),
 }
 
 impl Job {
     pub(super) const fn target(&self) -> &Arc<Target> {
         match self {
-            Self::Delete(target) | Self::Finish(target) | Self::Settle(target) => target,
+            Self::Delete(target) | Self::EmptyTrash(target) | Self::Drain(target) => target,
         }
     }
 }

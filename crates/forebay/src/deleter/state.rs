@@ -60,7 +60,7 @@ pub(super) struct Watched {
     pub(super) numbers: VecDeque<u64>,
 }
 
-/// A [`finish`](crate::Deleter::finish) that ends when nothing is left in this trash.
+/// A [`empty_trash`](crate::Deleter::empty_trash) that ends when nothing is left in this trash.
 pub(super) struct Finish {
     pub(super) target: Arc<Target>,
     pub(super) trash: Arc<Trash>,

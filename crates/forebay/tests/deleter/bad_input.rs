@@ -132,7 +132,7 @@ fn without_descriptors_in_the_process_or_on_the_machine_it_is_said_which_limit_t
                 );
                 let refused = BpfProgram::try_from(refused.unwrap()).unwrap();
                 seccompiler::apply_filter(&refused).unwrap();
-                for deletion in [deleter.delete(&file), deleter.finish(bed.dir())] {
+                for deletion in [deleter.delete(&file), deleter.empty_trash(bed.dir())] {
                     let error = deletion.wait().unwrap_err();
                     let said = error.to_string();
                     assert_eq!(error.errno(), Some(errno), "{said}");

@@ -57,7 +57,7 @@ fn without_descriptors_a_file_fails_or_waits_and_none_is_lost() {
                 }
             }
         }
-        deleter.settle().wait().unwrap();
+        deleter.drain().wait().unwrap();
     }
     assert!(failed > 0, "there were enough descriptors");
     println!("{failed} failed, {waited} waited for descriptors");

@@ -84,7 +84,7 @@ fn a_file_that_the_engine_has_open_keeps_its_record_lock() {
         let deleter = bed.deleter_with(options);
         let deleted = deleter.delete(&path).wait().unwrap();
         assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::OpenElsewhere));
-        deleter.settle().wait().unwrap();
+        deleter.drain().wait().unwrap();
         assert!(is_locked(&file), "lost");
     }
 }
@@ -104,7 +104,7 @@ fn small_files_share_steps() {
     assert_eq!((counted.files, counted.errors, counted.backlog_files), (200, 0, 0));
     assert_eq!(counted.backlog_bytes, 0);
     assert!(counted.steps < 50, "{counted:?}");
-    deleter.settle().wait().unwrap();
+    deleter.drain().wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
 }
 

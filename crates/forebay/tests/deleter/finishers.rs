@@ -100,7 +100,7 @@ fn a_process_of_its_own() {
     writeln!(out, "\nready").unwrap();
     std::io::stdin().read_line(&mut String::new()).unwrap();
     let deletions: Vec<Deletion> = match work {
-        "finish" | "fork" => vec![deleter.finish(dir)],
+        "finish" | "fork" => vec![deleter.empty_trash(dir)],
         _ => deleter.delete_all((0..FILES).map(|n| Path::new(dir).join(n.to_string()))),
     };
     let mut tell = || {
@@ -122,7 +122,7 @@ fn a_process_of_its_own() {
         std::thread::sleep(Duration::from_millis(1));
     }
     deletions.iter().for_each(|deletion| _ = deletion.wait().unwrap());
-    deleter.settle().wait().unwrap();
+    deleter.drain().wait().unwrap();
     tell();
 }
 
@@ -182,13 +182,13 @@ fn a_finish_waits_for_a_deleter_that_is_there_and_takes_over_when_it_is_killed()
         owner.begin();
         owner.wait_for("so far");
         let deleter = bed.deleter();
-        let finish = deleter.finish(bed.dir());
+        let finish = deleter.empty_trash(bed.dir());
         std::thread::sleep(moment);
         assert_eq!(deleter.snapshot().files, 0, "it deleted what is another's");
         assert_ne!(finish.progress().state, DeletionState::Ended);
         let killed = owner.kill();
         let finished = finish.wait().unwrap();
-        deleter.settle().wait().unwrap();
+        deleter.drain().wait().unwrap();
         assert_eq!(bed.names(), [""; 0], "{moment:?}");
         let files = finished.files + killed.0;
         assert!(finished.files > 0 && files <= FILES, "{moment:?}: {finished:?} {killed:?}");
@@ -219,7 +219,7 @@ fn what_a_killed_process_was_at_is_taken_over_although_its_forked_child_goes_on(
     owner.child.kill().unwrap();
     owner.child.wait().unwrap();
     let deleter = bed.deleter();
-    let finish = deleter.finish(bed.dir());
+    let finish = deleter.empty_trash(bed.dir());
     let began = Instant::now();
     while finish.progress().state != DeletionState::Ended && began.elapsed() < FINISH_MAX {
         std::thread::sleep(Duration::from_millis(10));
@@ -229,7 +229,7 @@ fn what_a_killed_process_was_at_is_taken_over_although_its_forked_child_goes_on(
     rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
     assert_eq!(state, DeletionState::Ended, "{:?}", finish.progress());
     assert!(finish.wait().unwrap().files > 0);
-    deleter.settle().wait().unwrap();
+    deleter.drain().wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
 }
 
@@ -247,12 +247,12 @@ fn a_second_finish_waits_for_the_first_and_counts_nothing_twice() {
     leave_files(&bed);
     let options = DeleterOptions::new().always_in_steps(true).rate(RATE);
     let deleter = bed.deleter_with(options);
-    let first = deleter.finish(bed.dir());
+    let first = deleter.empty_trash(bed.dir());
     while first.progress().steps == 0 && bed.has_leases() {
         std::thread::sleep(Duration::from_millis(1));
     }
     // By another path, too.
-    let others = [bed.dir().to_owned(), bed.dir().join(".")].map(|dir| deleter.finish(dir));
+    let others = [bed.dir().to_owned(), bed.dir().join(".")].map(|dir| deleter.empty_trash(dir));
     others.iter().for_each(|other| _ = other.wait_handed_over());
     let waiting = deleter.snapshot();
     assert!(waiting.backlog_files <= FILES, "{waiting:?}");

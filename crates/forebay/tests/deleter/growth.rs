@@ -39,7 +39,7 @@ fn a_file_that_its_writer_makes_longer_is_unlinked_and_the_writer_has_it_all() {
         file.rewind().unwrap();
         file.read_to_end(&mut data).unwrap();
         assert!(data.len() as u64 == written && data.iter().all(|byte| *byte == 7));
-        deleter.settle().wait().unwrap();
+        deleter.drain().wait().unwrap();
         assert_eq!(bed.names(), [""; 0]);
     }
 }

@@ -65,7 +65,7 @@ fn dropped_handles_stop_nothing() {
     let path = bed.file("file", 4 * MIB);
     let deleter = bed.deleter();
     drop(deleter.delete(&path));
-    let settled = deleter.settle();
+    let settled = deleter.drain();
     drop(deleter);
     settled.wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);

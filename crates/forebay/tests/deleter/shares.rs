@@ -23,7 +23,7 @@ fn shares_that_are_set_while_files_are_deleted_stay() {
     thread::sleep(Duration::from_millis(300));
     assert_eq!(class.shares(), 400);
     deletion.wait().unwrap();
-    deleter.settle().wait().unwrap();
+    deleter.drain().wait().unwrap();
     assert_eq!(class.shares(), 400);
 }
 
@@ -46,7 +46,7 @@ fn deleters_of_a_class_raise_its_shares_once() {
         others.push(deleter);
     }
     for deleter in &others {
-        deleter.settle().wait().unwrap();
+        deleter.drain().wait().unwrap();
     }
     while class.shares() != 100 {
         thread::sleep(Duration::from_millis(10));

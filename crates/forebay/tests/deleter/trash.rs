@@ -23,13 +23,13 @@ fn what_was_left_is_found_and_deleted() {
     let bed = Bed::new();
     leave(&bed, &LEFT);
     let deleter = bed.deleter();
-    let deleted = deleter.finish(bed.dir()).wait().unwrap();
+    let deleted = deleter.empty_trash(bed.dir()).wait().unwrap();
     assert_eq!(deleted.files, 3);
     bed.assert_in_steps(deleted, 6 * MIB);
-    deleter.settle().wait().unwrap();
+    deleter.drain().wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
-    assert_eq!(deleter.finish(bed.dir()).wait().unwrap().files, 0);
-    deleter.finish(bed.path("missing")).wait().unwrap_err();
+    assert_eq!(deleter.empty_trash(bed.dir()).wait().unwrap().files, 0);
+    deleter.empty_trash(bed.path("missing")).wait().unwrap_err();
 }
 
 /// To open and to close it would drop the record locks that the process has on it.
@@ -53,7 +53,7 @@ fn what_was_left_of_a_file_with_another_name_is_not_opened() {
     lock(&locked, libc::F_SETLK, libc::F_WRLCK);
     let is_locked = || lock(&other, libc::F_OFD_GETLK, libc::F_WRLCK) == libc::F_WRLCK;
     assert!(is_locked());
-    let deleted = bed.deleter().finish(bed.dir()).wait().unwrap();
+    let deleted = bed.deleter().empty_trash(bed.dir()).wait().unwrap();
     assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::HardLinked));
     assert!(is_locked());
 }
@@ -64,7 +64,7 @@ fn what_was_left_is_deleted_with_the_next_file() {
     leave(&bed, &LEFT);
     let deleter = bed.deleter();
     deleter.delete(bed.file("file", MIB)).wait().unwrap();
-    deleter.settle().wait().unwrap();
+    deleter.drain().wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
 }
 
@@ -76,9 +76,9 @@ fn nothing_else_in_a_trash_is_touched() {
     leave(&bed, &others);
     fs::create_dir(bed.path(".forebay-trash/forebay-0123456789abcdef-9")).unwrap();
     let deleter = bed.deleter();
-    assert_eq!(deleter.finish(bed.dir()).wait().unwrap().files, 0);
+    assert_eq!(deleter.empty_trash(bed.dir()).wait().unwrap().files, 0);
     deleter.delete(bed.file("file", MIB)).wait().unwrap();
-    deleter.settle().wait().unwrap();
+    deleter.drain().wait().unwrap();
     for name in others {
         let path = bed.path(&format!(".forebay-trash/{name}"));
         assert_eq!(fs::read(path).unwrap().len() as u64, 2 * MIB, "{name}");
@@ -103,7 +103,7 @@ fn one_trash_is_for_all_where_asked_for() {
     deletions.iter().for_each(|deletion| {
         deletion.wait().unwrap();
     });
-    deleter.settle().wait().unwrap();
+    deleter.drain().wait().unwrap();
     fs::remove_dir(bed.path("trash-in")).unwrap();
 }
 
@@ -121,9 +121,9 @@ fn two_deleters_in_one_directory_delete_all() {
         deletion.wait().unwrap();
     });
     deleters.iter().for_each(|deleter| {
-        deleter.settle().wait().unwrap();
+        deleter.drain().wait().unwrap();
     });
-    bed.deleter().settle().wait().unwrap();
+    bed.deleter().drain().wait().unwrap();
     let left = bed.names();
     assert!(left.is_empty() || fs::read_dir(bed.path(&left[0])).unwrap().count() == 0, "{left:?}");
 }

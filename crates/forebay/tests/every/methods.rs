@@ -175,13 +175,13 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("Deleter::delete_all", |h| {
         h.deleter.delete_all(["nothing"]).iter().all(|deletion| not_deleted(&deletion.wait()))
     }),
-    ("Deleter::finish", |h| not_deleted(&h.deleter.finish(h.dir.path()).wait())),
+    ("Deleter::empty_trash", |h| not_deleted(&h.deleter.empty_trash(h.dir.path()).wait())),
     ("Deleter::new", |h| {
         let deleter = Deleter::new(&h.class, DeleterOptions::new()).unwrap();
         // The class is the parent's.
         deleter.delete(h.dir.path().join("nothing")).wait().is_err()
     }),
-    ("Deleter::settle", |h| not_deleted(&h.deleter.settle().wait())),
+    ("Deleter::drain", |h| not_deleted(&h.deleter.drain().wait())),
     ("Deleter::snapshot", |h| h.deleter.snapshot().files == 0),
     ("Disk::counters", |h| h.disk.counters().dispatched == 0),
     ("Disk::effective_goal", |h| {

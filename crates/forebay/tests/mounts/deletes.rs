@@ -84,8 +84,8 @@ fn check(dir: &Path, seed: u64, handed_over: &BTreeSet<u64>) {
     };
     check_files();
     let deleter = deleter(dir, 0);
-    deleter.finish(dir).wait().unwrap();
-    deleter.settle().wait().unwrap();
+    deleter.empty_trash(dir).wait().unwrap();
+    deleter.drain().wait().unwrap();
     check_files();
     assert!(!dir.join(".forebay-trash").exists(), "{seed}: something is left");
 }
@@ -146,7 +146,7 @@ fn delete_until_the_power_goes(on: &ServedFileSystem, dir: &Path, seed: u64) -> 
     }
     deletions.iter().for_each(|deletion| drop(deletion.wait()));
     // whatever it says of a disk that is off
-    drop(deleter.settle().wait());
+    drop(deleter.drain().wait());
     handed_over
 }
 

@@ -59,7 +59,7 @@ impl Bed {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        drop(self.deleter.settle().wait());
+        drop(self.deleter.drain().wait());
         unmount(&self.point);
     }
 }
@@ -197,7 +197,7 @@ pub(crate) fn a_trash_that_is_a_mount_is_refused() {
         let error = bed.deleter.delete(&file).wait().unwrap_err();
         assert_eq!(error.errno(), Some(libc::EXDEV), "{error}");
         assert_eq!(fs::read(&file).unwrap().len() as u64, 2 * MIB);
-        bed.deleter.settle().wait().unwrap();
+        bed.deleter.drain().wait().unwrap();
         assert!(unmount(&trash));
     }
     bed.deleter.delete(&file).wait().unwrap();

@@ -60,7 +60,7 @@ impl Argument {
         }
         if name == TRASH_NAME_DEFAULT {
             return Err(because(
-                "what an earlier delete left is in it; finish that with --finish and the \
+                "what an earlier delete left is in it; free that with --empty-trash and the \
                  directory that it is in",
             ));
         }

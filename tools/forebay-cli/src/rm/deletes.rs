@@ -194,7 +194,7 @@ impl<'a> Deletes<'a> {
     /// A path is not deleted.
     pub(super) fn failed(&mut self, path: &Path, why: &str) {
         self.counts.failed += 1;
-        // the trash itself is what --finish names
+        // the trash itself is what --empty-trash names
         let what = if *path == self.trash { "free the trash in" } else { "delete" };
         self.say(&format!("error: cannot {what} `{}`: {why}", path.display()));
     }
@@ -204,7 +204,7 @@ impl<'a> Deletes<'a> {
         self.hand_over();
         self.wait(|deletes| deletes.moving.is_empty() && deletes.freeing.is_empty());
         if let Some(deleter) = &self.deleter {
-            let settled = deleter.settle();
+            let settled = deleter.drain();
             // of all deleters of the class, and small files share steps
             self.counts.steps = deleter.snapshot().steps;
             self.wait(|_| settled.progress().state == DeletionState::Ended);
@@ -215,7 +215,7 @@ impl<'a> Deletes<'a> {
     pub(super) fn finish(&mut self, dir: &Path) -> Result<(), Failure> {
         self.settle();
         let (deleter, path) = (self.pacing.deleter(None)?, dir.to_owned());
-        let deletion = deleter.finish(dir);
+        let deletion = deleter.empty_trash(dir);
         dir.clone_into(&mut self.trash);
         (self.deleter, self.here) = (Some(deleter), None);
         self.freeing.push_back(Waiting { path, deletion });
@@ -232,7 +232,10 @@ impl<'a> Deletes<'a> {
         let bytes = super::text::bytes(bytes.sum());
         (!self.freeing.is_empty()).then(|| {
             let dir = self.trash.display();
-            format!("{bytes} are removed and not freed yet: `forebay rm --finish {dir}` frees them")
+            format!(
+                "{bytes} are removed and not freed yet: \
+                 `forebay rm --empty-trash {dir}` frees them"
+            )
         })
     }
 

@@ -44,14 +44,14 @@ const FAILED_MAX: u8 = 125;
 /// directories without -r, and other file systems in them. It asks no questions.
 ///
 /// Ctrl-C stops it. What is removed and not freed yet stays in the trash, also after a kill, until
-/// --finish or another `forebay rm` there frees it.
+/// --empty-trash or another `forebay rm` there frees it.
 ///
 /// The exit code is the number of paths that were not deleted, at most 125; 130 after Ctrl-C; 2 for
 /// an unusable option, and then nothing is deleted.
 #[derive(Args)]
 pub(crate) struct Options {
     /// What to delete
-    #[arg(value_name = "PATH", required_unless_present = "finish")]
+    #[arg(value_name = "PATH", required_unless_present = "empty_trash")]
     paths: Vec<OsString>,
     /// Delete directories with all that is in them
     #[arg(long, short, visible_short_alias = 'R')]
@@ -69,8 +69,8 @@ pub(crate) struct Options {
     #[arg(long)]
     cross_file_systems: bool,
     /// Free what an earlier `forebay rm`, or another program, left in the trash in this directory
-    #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
-    finish: Vec<PathBuf>,
+    #[arg(long, alias = "finish", value_name = "DIR", conflicts_with = "dry_run")]
+    empty_trash: Vec<PathBuf>,
     #[command(flatten)]
     pacing: PacingOptions,
 }
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 fn delete(options: &Options) -> Result<ExitCode, Failure> {
     let began = Instant::now();
     let first = options.paths.first().map(Path::new);
-    let first = first.or_else(|| options.finish.first().map(PathBuf::as_path));
+    let first = first.or_else(|| options.empty_trash.first().map(PathBuf::as_path));
     let dir = first.and_then(|path| path.parent()).filter(|dir| !dir.as_os_str().is_empty());
     let pacing = options.pacing.pacing(dir.unwrap_or_else(|| Path::new(".")))?;
     let interrupt = Interrupt::on_signals()?;
@@ -94,7 +94,7 @@ fn delete(options: &Options) -> Result<ExitCode, Failure> {
     deletes.force = options.force;
     deletes.verbose = options.verbose;
     deletes.dry_run = options.dry_run;
-    for dir in &options.finish {
+    for dir in &options.empty_trash {
         deletes.finish(dir)?;
     }
     for path in &options.paths {
@@ -114,7 +114,7 @@ fn delete(options: &Options) -> Result<ExitCode, Failure> {
     match options.dry_run {
         true => print(&would(&counts, pacing.rates))?,
         false if counts.files + counts.directories == 0 => {
-            if !options.finish.is_empty() && counts.failed == 0 {
+            if !options.empty_trash.is_empty() && counts.failed == 0 {
                 print("there was nothing left to free\n")?;
             }
         }

@@ -192,12 +192,12 @@ fn what_was_left_in_a_trash_is_finished() {
     file(dir.path().join(".forebay-trash/forebay-0000000000000abc-1"), 3 << 20);
     file(dir.path().join(".forebay-trash/of-somebody-else"), 10);
     let ended = rm(&dir, &["-r", ".forebay-trash"]);
-    ended.complains(1, &["--finish"]);
-    let ended = rm(&dir, &["--finish", "."]);
+    ended.complains(1, &["--empty-trash"]);
+    let ended = rm(&dir, &["--empty-trash", "."]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let left = [".forebay-trash", ".forebay-trash/of-somebody-else"];
     assert_eq!(names(dir.path()), left.map(|path| dir.path().join(path).display().to_string()));
-    rm(&dir, &["--finish", "none"]).complains(1, &["cannot free the trash in `none`"]);
+    rm(&dir, &["--empty-trash", "none"]).complains(1, &["cannot free the trash in `none`"]);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_signal_keeps_what_was_not_touched_and_says_how_to_go_on() {
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("interrupted"), "{said}");
     for _ in 0..2 {
-        let ended = rm(&dir, &["-rf", "--rate", "4GB", "--finish", ".", "tree"]);
+        let ended = rm(&dir, &["-rf", "--rate", "4GB", "--empty-trash", ".", "tree"]);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     }
     assert_eq!(names(dir.path()), [""; 0]);
