@@ -107,9 +107,9 @@ func (d *Deletion) Wait() (Deleted, error) {
 	return Deleted{uint64(deleted.files), uint64(deleted.bytes), steps, unlinked}, err
 }
 
-// WaitHandedOver waits until the file is gone from its path, durably. It holds a thread.
-func (d *Deletion) WaitHandedOver() error {
-	return d.call(func(handle C.uint64_t) C.int { return C.forebay_deletion_wait_handed_over(handle) })
+// WaitRemoved waits until the file is gone from its path, durably. It holds a thread.
+func (d *Deletion) WaitRemoved() error {
+	return d.call(func(handle C.uint64_t) C.int { return C.forebay_deletion_wait_removed(handle) })
 }
 
 // Cancel keeps the file, if nothing was done with it yet; else ErrBusy.

@@ -108,7 +108,7 @@ func TestFilesAreReadWrittenAndDeleted(t *testing.T) {
 	is(t, file.Close(), nil)
 	deleter := must(class.NewDeleter(DeleterOptions{TrashIn: dir}))
 	deletion := must(deleter.Delete(path))
-	is(t, deletion.WaitHandedOver(), nil)
+	is(t, deletion.WaitRemoved(), nil)
 	is(t, deletion.Cancel(), ErrBusy)
 	if deleted := must(deletion.Wait()); deleted.Files != 1 {
 		t.Errorf("%+v", deleted)

@@ -543,7 +543,7 @@ public:
             return failed_forebay(path);
         const forebay::Handle deletion(made);
         /* the name is gone then; its space comes back later */
-        return forebay_deletion_wait_handed_over(deletion.get()) < 0 ? failed_forebay(path) : IOStatus::OK();
+        return forebay_deletion_wait_removed(deletion.get()) < 0 ? failed_forebay(path) : IOStatus::OK();
     }
     /* ReadAsync has read before it returns */
     IOStatus Poll(std::vector<void *> &, size_t) override { return IOStatus::OK(); }

@@ -112,10 +112,10 @@
 #define FOREBAY_DELETION_WAITING 0
 
 // It is being moved away, and cannot be cancelled any more.
-#define FOREBAY_DELETION_HANDING_OVER 1
+#define FOREBAY_DELETION_REMOVING 1
 
 // It is gone from its path, durably.
-#define FOREBAY_DELETION_HANDED_OVER 2
+#define FOREBAY_DELETION_REMOVED 2
 
 // It is over, well or not.
 #define FOREBAY_DELETION_ENDED 3
@@ -210,7 +210,7 @@ typedef struct forebay_deleted {
   uint64_t files;
   // Bytes that were freed in steps.
   uint64_t bytes;
-  // Bytes that it had when it was handed over; 0 of what has ended.
+  // Bytes that it had when it was removed from its path; 0 of what has ended.
   uint64_t bytes_total;
   // Steps that it took.
   uint64_t steps;
@@ -529,7 +529,7 @@ int forebay_deletion_wait(forebay_deletion deletion, struct forebay_deleted *del
 
 // Waits until the file is gone from its path, durably: it does not come back, and its blocks are
 // freed sooner or later.
-int forebay_deletion_wait_handed_over(forebay_deletion deletion);
+int forebay_deletion_wait_removed(forebay_deletion deletion);
 
 // How far it is.
 int forebay_deletion_progress(forebay_deletion deletion, struct forebay_deleted *progress);

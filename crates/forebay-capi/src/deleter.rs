@@ -23,9 +23,9 @@ pub const FOREBAY_DELETE_ALWAYS_IN_STEPS: u32 = 2;
 /// The file is where it was.
 pub const FOREBAY_DELETION_WAITING: u32 = 0;
 /// It is being moved away, and cannot be cancelled any more.
-pub const FOREBAY_DELETION_HANDING_OVER: u32 = 1;
+pub const FOREBAY_DELETION_REMOVING: u32 = 1;
 /// It is gone from its path, durably.
-pub const FOREBAY_DELETION_HANDED_OVER: u32 = 2;
+pub const FOREBAY_DELETION_REMOVED: u32 = 2;
 /// It is over, well or not.
 pub const FOREBAY_DELETION_ENDED: u32 = 3;
 
@@ -64,7 +64,7 @@ pub struct forebay_deleted {
     pub files: u64,
     /// Bytes that were freed in steps.
     pub bytes: u64,
-    /// Bytes that it had when it was handed over; 0 of what has ended.
+    /// Bytes that it had when it was removed from its path; 0 of what has ended.
     pub bytes_total: u64,
     /// Steps that it took.
     pub steps: u64,
@@ -216,8 +216,8 @@ pub unsafe extern "C" fn forebay_deletion_wait(
 /// Waits until the file is gone from its path, durably: it does not come back, and its blocks are
 /// freed sooner or later.
 #[unsafe(no_mangle)]
-pub extern "C" fn forebay_deletion_wait_handed_over(deletion: forebay_deletion) -> c_int {
-    call_done(|| Ok(get::<Deletion>(deletion)?.wait_handed_over()?))
+pub extern "C" fn forebay_deletion_wait_removed(deletion: forebay_deletion) -> c_int {
+    call_done(|| Ok(get::<Deletion>(deletion)?.wait_removed()?))
 }
 
 /// How far it is.
@@ -233,8 +233,8 @@ pub unsafe extern "C" fn forebay_deletion_progress(
         let progress = deletion.progress();
         let state = match progress.state {
             DeletionState::Waiting => FOREBAY_DELETION_WAITING,
-            DeletionState::HandingOver => FOREBAY_DELETION_HANDING_OVER,
-            DeletionState::HandedOver => FOREBAY_DELETION_HANDED_OVER,
+            DeletionState::Removing => FOREBAY_DELETION_REMOVING,
+            DeletionState::Removed => FOREBAY_DELETION_REMOVED,
             _ => FOREBAY_DELETION_ENDED,
         };
         out.set(&forebay_deleted {

@@ -375,7 +375,7 @@ static void deletions(void) {
     char victim[PATH_MAX];
     strcpy(victim, path_of("victim"));
     OK(forebay_delete(deleter, victim, strlen(victim), &deletion));
-    OK(forebay_deletion_wait_handed_over(deletion));
+    OK(forebay_deletion_wait_removed(deletion));
     CHECK(access(victim, F_OK) != 0);
     OK(forebay_deletion_wait(deletion, &deleted));
     CHECK(deleted.files == 1 && deleted.state == FOREBAY_DELETION_ENDED);

@@ -81,7 +81,7 @@ CALL(delete, forebay_delete(h, FOREBAY_STR("/nowhere/file"), &out))
 CALL(empty_trash, forebay_deleter_empty_trash(h, FOREBAY_STR("/nowhere"), &out))
 CALL(drain, forebay_deleter_drain(h))
 CALL(deletion_wait, forebay_deletion_wait(h, &deleted))
-CALL(handed_over, forebay_deletion_wait_handed_over(h))
+CALL(removed, forebay_deletion_wait_removed(h))
 CALL(progress, forebay_deletion_progress(h, &deleted))
 CALL(cancel, forebay_deletion_cancel(h))
 CALL(snapshot_take, forebay_snapshot_take(h, NULL, &out))
@@ -106,7 +106,7 @@ static const function functions[] = {
     ROW(writer_new, ASKS), ROW(write, OF(WRITER)), ROW(write_back, OF(WRITER)),
     ROW(writer_sync, OF(WRITER)), ROW(writer_dirty, OF(WRITER)), ROW(sync, ASKS), ROW(read, ASKS), ROW(prefetch, ASKS),
     ROW(deleter_new, ASKS), ROW(delete, OF(DELETER)), ROW(empty_trash, OF(DELETER)),
-    ROW(drain, OF(DELETER)), ROW(deletion_wait, OF(DELETION)), ROW(handed_over, OF(DELETION)),
+    ROW(drain, OF(DELETER)), ROW(deletion_wait, OF(DELETION)), ROW(removed, OF(DELETION)),
     ROW(progress, OF(DELETION)), ROW(cancel, OF(DELETION)), ROW(snapshot_take, OF(SCHEDULER)),
     ROW(snapshot_disk, OF(SNAPSHOT)), ROW(snapshot_class, OF(SNAPSHOT)),
     ROW(open_metrics, OF(SCHEDULER)), ROW(free, ANY),

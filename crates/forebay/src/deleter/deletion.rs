@@ -67,7 +67,7 @@ pub struct DeletionProgress {
     pub state: DeletionState,
     /// Bytes that are freed.
     pub bytes_freed: u64,
-    /// Bytes that it had when it was handed over; 0 before.
+    /// Bytes that it had when it was removed from its path; 0 before.
     pub bytes_total: u64,
     /// Steps done.
     pub steps: u64,
@@ -81,9 +81,9 @@ pub enum DeletionState {
     #[default]
     Waiting,
     /// It is being moved away, and cannot be cancelled any more.
-    HandingOver,
+    Removing,
     /// It is gone from its path, durably, and will be freed even if the process ends.
-    HandedOver,
+    Removed,
     /// It is over, well or not.
     Ended,
 }
@@ -147,7 +147,7 @@ impl Target {
         if inner.progress.state != DeletionState::Waiting {
             return false;
         }
-        inner.progress.state = DeletionState::HandingOver;
+        inner.progress.state = DeletionState::Removing;
         true
     }
 
@@ -166,10 +166,10 @@ impl Target {
         *total = total.saturating_sub(bytes);
     }
 
-    pub(super) fn handed_over(&self) {
+    pub(super) fn note_removed(&self) {
         self.change(|inner| {
             let state = &mut inner.progress.state;
-            *state = (*state).max(DeletionState::HandedOver);
+            *state = (*state).max(DeletionState::Removed);
         });
     }
 
@@ -220,10 +220,10 @@ impl Target {
         self.inner.lock()
     }
 
-    fn is_handed_over(&self, inner: &Inner) -> Option<Result<(), DeleteError>> {
+    fn is_removed(&self, inner: &Inner) -> Option<Result<(), DeleteError>> {
         match inner.progress.state {
-            DeletionState::Waiting | DeletionState::HandingOver => None,
-            DeletionState::HandedOver => Some(Ok(())),
+            DeletionState::Waiting | DeletionState::Removing => None,
+            DeletionState::Removed => Some(Ok(())),
             DeletionState::Ended => Some(self.result(inner).map(drop)),
         }
     }
@@ -269,19 +269,19 @@ impl Deletion {
     ///
     /// # Errors
     /// As for [`Deletion::wait`].
-    pub fn wait_handed_over(&self) -> Result<(), DeleteError> {
-        self.wait_until(Target::is_handed_over)
+    pub fn wait_removed(&self) -> Result<(), DeleteError> {
+        self.wait_until(Target::is_removed)
     }
 
-    /// [`Deletion::wait_handed_over`], for a task.
+    /// [`Deletion::wait_removed`], for a task.
     ///
     /// # Errors
     /// As for [`Deletion::wait`].
     ///
     /// Cancel safety: nothing is lost.
-    pub async fn handed_over(&self) -> Result<(), DeleteError> {
+    pub async fn removed(&self) -> Result<(), DeleteError> {
         let waiter = Waiter::of(&self.target);
-        poll_fn(|context| waiter.poll_until(context, Target::is_handed_over)).await
+        poll_fn(|context| waiter.poll_until(context, Target::is_removed)).await
     }
 
     /// How far it is. Nothing in a forked child.

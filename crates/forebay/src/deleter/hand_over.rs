@@ -252,7 +252,7 @@ impl Worker {
             }
         };
         let Some(trash) = trash else {
-            target.handed_over();
+            target.note_removed();
             self.shared.end_scan(target);
             return Ok(());
         };
@@ -260,7 +260,7 @@ impl Worker {
             *known = Some(Arc::clone(&trash));
         }
         self.adopt(&trash, target, true)?;
-        target.handed_over();
+        target.note_removed();
         self.finishing.push(Finish { target: Arc::clone(target), trash });
         Ok(())
     }
@@ -274,7 +274,7 @@ impl Worker {
             });
             match flushed.during(DeleteOperation::Flush) {
                 Ok(()) => {
-                    item.target.handed_over();
+                    item.target.note_removed();
                     self.queue.push_back(item);
                 }
                 Err(cause) => self.end(item, Err(cause)),

@@ -48,7 +48,7 @@ use crate::sys::sync::Clock;
 /// gets the discards of that step alone.
 ///
 /// - The file is moved into a *trash directory* on the same file system: `.forebay-trash` alongside
-///   it, unless [options](DeleterOptions) say otherwise. When [`Deletion::wait_handed_over`]
+///   it, unless [options](DeleterOptions) say otherwise. When [`Deletion::wait_removed`]
 ///   returns that is durable. What is in the trash when the process ends, in whatever way, is
 ///   deleted by another deleter: by one that deletes in the same directory, within a second, or
 ///   by [`Deleter::empty_trash`].
@@ -92,7 +92,7 @@ use crate::sys::sync::Clock;
 /// let deleter = Deleter::new(&class, DeleterOptions::new().rate(512 << 20))?;
 ///
 /// let deletion = deleter.delete(&path);
-/// deletion.wait_handed_over()?; // it does not come back
+/// deletion.wait_removed()?; // it does not come back
 /// let deleted = deletion.wait()?; // and its blocks are free
 /// println!("{:?}: {} bytes in {} steps", deleted.how, deleted.bytes, deleted.steps);
 /// # assert!(!path.exists());

@@ -115,7 +115,7 @@ fn a_process_of_its_own() {
             }
             writeln!(std::io::stdout(), "child {}", fork_for_long()).unwrap();
         }
-        _ => deletions.iter().for_each(|deletion| deletion.wait_handed_over().unwrap()),
+        _ => deletions.iter().for_each(|deletion| deletion.wait_removed().unwrap()),
     }
     while deletions.iter().any(|deletion| deletion.progress().state != DeletionState::Ended) {
         tell();
@@ -253,7 +253,7 @@ fn a_second_finish_waits_for_the_first_and_counts_nothing_twice() {
     }
     // By another path, too.
     let others = [bed.dir().to_owned(), bed.dir().join(".")].map(|dir| deleter.empty_trash(dir));
-    others.iter().for_each(|other| _ = other.wait_handed_over());
+    others.iter().for_each(|other| _ = other.wait_removed());
     let waiting = deleter.snapshot();
     assert!(waiting.backlog_files <= FILES, "{waiting:?}");
     assert!(waiting.backlog_bytes <= FILES * FILE, "{waiting:?}");

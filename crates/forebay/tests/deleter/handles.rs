@@ -15,10 +15,10 @@ fn progress_goes_from_nothing_to_all() {
     let bed = Bed::new();
     let path = bed.file("file", 4 * MIB);
     let deletion = bed.deleter_with(slow(16 * MIB)).delete(&path);
-    deletion.wait_handed_over().unwrap();
+    deletion.wait_removed().unwrap();
     assert!(!path.exists());
-    let handed_over = deletion.progress();
-    assert!(handed_over.state >= DeletionState::HandedOver && handed_over.bytes_total >= 4 * MIB);
+    let removed = deletion.progress();
+    assert!(removed.state >= DeletionState::Removed && removed.bytes_total >= 4 * MIB);
     let deleted = deletion.wait().unwrap();
     let ended = deletion.progress();
     assert_eq!((ended.state, ended.bytes_freed), (DeletionState::Ended, deleted.bytes));
@@ -31,10 +31,10 @@ fn tasks_wait_as_threads_do() {
     let path = bed.file("file", 2 * MIB);
     smol::block_on(async {
         let deletion = bed.deleter().delete(&path);
-        deletion.handed_over().await.unwrap();
+        deletion.removed().await.unwrap();
         deletion.await.unwrap();
         let missing = bed.deleter().delete(&path);
-        missing.handed_over().await.unwrap_err();
+        missing.removed().await.unwrap_err();
         missing.await.unwrap_err();
     });
 }
@@ -101,7 +101,7 @@ fn no_more_wait_than_may() {
     let full: Vec<bool> = deletions
         .iter()
         .map(|deletion| {
-            let result = deletion.wait_handed_over();
+            let result = deletion.wait_removed();
             result.is_err_and(|error| matches!(error.cause, DeleteErrorCause::Full { max: 3 }))
         })
         .collect();

@@ -18,7 +18,7 @@ fn shares_that_are_set_while_files_are_deleted_stay() {
     let class = bed.scheduler.class("deletes").unwrap();
     let deleter = bed.deleter_with(options(8 * MIB).backlog_age_max(None));
     let deletion = deleter.delete(bed.file("file", 8 * MIB));
-    deletion.wait_handed_over().unwrap();
+    deletion.wait_removed().unwrap();
     class.set_shares(400).unwrap();
     thread::sleep(Duration::from_millis(300));
     assert_eq!(class.shares(), 400);

@@ -96,7 +96,7 @@ fn one_trash_is_for_all_where_asked_for() {
     let deleter = bed.deleter_with(options);
     let files = ["one/file", "two/file"].map(|name| bed.file(name, 4 * MIB));
     let deletions = deleter.delete_all(files);
-    deletions.iter().for_each(|deletion| deletion.wait_handed_over().unwrap());
+    deletions.iter().for_each(|deletion| deletion.wait_removed().unwrap());
     // they can be removed now
     fs::remove_dir(bed.path("one")).unwrap();
     fs::remove_dir(bed.path("two")).unwrap();

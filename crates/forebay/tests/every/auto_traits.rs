@@ -36,7 +36,7 @@ fn futures_may_be_spawned() {
     can_be_spawned(bed.writer.sync_all_async());
     can_be_spawned(bed.free.scope(bed.free.admit_async(Op::Read, 1)));
     let deletions = bed.deletions();
-    can_be_spawned(deletions[0].handed_over());
+    can_be_spawned(deletions[0].removed());
     bed.go_on();
 }
 

@@ -126,11 +126,11 @@ pub(crate) const FUTURES: &[Waits] = &[
         let last = deletions.pop().unwrap();
         Box::pin(async move { drop((last.await.unwrap(), deletions)) })
     }),
-    ("Deletion::handed_over", |bed| {
+    ("Deletion::removed", |bed| {
         // Kept: the deletion outlives the future.
         let deletions = Arc::new(bed.deletions());
         bed.kept.lock().unwrap().push(Arc::clone(&deletions));
-        Box::pin(async move { deletions[69].handed_over().await.unwrap() })
+        Box::pin(async move { deletions[69].removed().await.unwrap() })
     }),
 ];
 

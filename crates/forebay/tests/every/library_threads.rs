@@ -114,7 +114,7 @@ fn signals_of_the_process_reach_no_thread_of_the_library() {
     let (bed, mut waiting) = (Bed::new(), Vec::new());
     for (name, future) in super::futures::FUTURES {
         // The other future of deletions has the same files.
-        if *name == "Deletion::handed_over" {
+        if *name == "Deletion::removed" {
             continue;
         }
         let mut future = future(&bed);

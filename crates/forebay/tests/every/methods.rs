@@ -165,11 +165,11 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("ClassGroup::set_shares", |h| h.group.set_shares(7).is_err()),
     ("ClassGroup::shares", |h| h.group.shares() == 0),
     ("Deletion::cancel", |h| !h.deletion.cancel()),
-    ("Deletion::handed_over", |h| not_deleted(&polled(h.deletion.handed_over()).unwrap())),
+    ("Deletion::removed", |h| not_deleted(&polled(h.deletion.removed()).unwrap())),
     ("Deletion::path", |h| h.deletion.path().starts_with(h.dir.path())),
     ("Deletion::progress", |h| h.deletion.progress().steps == 0),
     ("Deletion::wait", |h| not_deleted(&h.deletion.wait())),
-    ("Deletion::wait_handed_over", |h| not_deleted(&h.deletion.wait_handed_over())),
+    ("Deletion::wait_removed", |h| not_deleted(&h.deletion.wait_removed())),
     ("Deleter::class", |h| *h.deleter.class() == h.class),
     ("Deleter::delete", |h| not_deleted(&h.deleter.delete("nothing").wait())),
     ("Deleter::delete_all", |h| {

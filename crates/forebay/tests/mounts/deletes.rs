@@ -124,7 +124,7 @@ fn delete_until_the_power_goes(on: &ServedFileSystem, dir: &Path, seed: u64) -> 
     // some at a time, so that there are several flushes
     for batch in to_delete(dir).chunks(5) {
         for deletion in deleter.delete_all(batch) {
-            if deletion.wait_handed_over().is_ok() {
+            if deletion.wait_removed().is_ok() {
                 let name = deletion.path().file_name().unwrap();
                 handed_over.insert(name.to_str().unwrap().parse().unwrap());
             }
@@ -164,7 +164,7 @@ pub(crate) fn run_deleter() -> ExitCode {
     let mut deletions = Vec::new();
     for batch in to_delete(dir).chunks(5) {
         for deletion in deleter.delete_all(batch) {
-            deletion.wait_handed_over().unwrap();
+            deletion.wait_removed().unwrap();
             println!("{}", deletion.path().file_name().unwrap().to_str().unwrap());
             std::io::stdout().flush().unwrap();
             deletions.push(deletion);

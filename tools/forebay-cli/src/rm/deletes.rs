@@ -272,8 +272,7 @@ impl<'a> Deletes<'a> {
     /// Sees what has become of files, in their order.
     fn look(&mut self) {
         let state = |waiting: &Waiting| waiting.deletion.progress().state;
-        while let Some(moved) = pop_if(&mut self.moving, |w| state(w) >= DeletionState::HandedOver)
-        {
+        while let Some(moved) = pop_if(&mut self.moving, |w| state(w) >= DeletionState::Removed) {
             // what failed is still there, which who deletes its directory has to know
             match state(&moved) {
                 DeletionState::Ended => self.ended(&moved.path, &moved.deletion),
