@@ -142,7 +142,7 @@ impl Connection {
     /// or that of what it does.
     fn class_alone(&self, access: Access) -> Class {
         let entered = self.scheduler.current_class();
-        if entered != self.scheduler.untagged() {
+        if entered != self.scheduler.default_class() {
             return entered;
         }
         if let Some(own) = self.own_class() {

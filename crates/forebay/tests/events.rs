@@ -27,7 +27,7 @@ fn one_at_a_time(name: &str) -> DiskConfig {
 
 /// Takes permits of a disk until some are overdue.
 fn forget_permits(scheduler: &Scheduler, disk: &str) {
-    let class = scheduler.untagged().on(&scheduler.disk(disk).unwrap()).unwrap();
+    let class = scheduler.default_class().on(&scheduler.disk(disk).unwrap()).unwrap();
     for _ in 0..4 {
         std::mem::forget(class.admit(Op::Read, 4096).unwrap().detach());
     }
@@ -62,7 +62,7 @@ fn a_hook_may_ask_the_scheduler_and_panic() {
         drop(scheduler.snapshot());
         let _counters = scheduler.default_disk().counters();
         scheduler.add_class(&format!("{event:?}"), 1).unwrap();
-        drop(scheduler.untagged().admit(Op::Read, 4096).unwrap());
+        drop(scheduler.default_class().admit(Op::Read, 4096).unwrap());
         let thread = thread::current().name().map(str::to_owned);
         tell.send((event.clone(), thread)).unwrap();
         if std::mem::take(&mut *first.lock().unwrap_or_else(|error| error.into_inner())) {
@@ -145,7 +145,7 @@ fn an_io_thread_that_does_not_end_is_told_with_its_disk() {
     // One that has its answer at once wakes nobody.
     let mut wakes = false;
     while !wakes {
-        let mut sync = file.sync_all(&scheduler.untagged());
+        let mut sync = file.sync_all(&scheduler.default_class());
         while Pin::new(&mut sync).poll(&mut context).is_pending() {
             wakes = true;
             thread::yield_now();

@@ -104,7 +104,7 @@ fn a_request_of_a_file_is_reported() {
 #[test]
 fn who_wants_none_is_reported_of_none() {
     let (scheduler, told) = listened(builder().slow_requests(None));
-    drop(scheduler.untagged().admit(Op::Read, 4096).unwrap());
+    drop(scheduler.default_class().admit(Op::Read, 4096).unwrap());
     drop(scheduler);
     assert!(told.try_recv().is_err());
 }

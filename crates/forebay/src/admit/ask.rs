@@ -24,8 +24,8 @@ impl Class {
     }
 
     /// The class of untagged work, on the same disk.
-    pub(super) fn untagged(&self) -> Self {
-        let untagged = Scheduler::of(&self.scheduler).untagged();
+    pub(super) fn default_class(&self) -> Self {
+        let untagged = Scheduler::of(&self.scheduler).default_class();
         Self { disk: Arc::clone(&self.disk), holder: self.holder, ..untagged }
     }
 

@@ -134,7 +134,7 @@ impl Future for AdmitFuture {
         let is_removed = matches!(polled, Poll::Ready(Err(AdmitError::ClassRemoved { .. })));
         if is_removed && self.need == Need::Required {
             self.need = Need::InTurn;
-            self.class = self.class.untagged();
+            self.class = self.class.default_class();
             polled = self.start(waker);
         }
         let is_full = matches!(polled, Poll::Ready(Err(AdmitError::QueueFull { .. })));

@@ -125,7 +125,7 @@ impl Scheduler {
     /// let file = scheduler.file_from_fd(std::fs::File::open(&path)?)?;
     /// assert!(!file.direct_file().is_direct());
     /// let page = Vec::with_capacity(4096);
-    /// let (read, page) = file.read_at(&scheduler.untagged(), page, 0).wait().into_result()?;
+    /// let (read, page) = file.read_at(&scheduler.default_class(), page, 0).wait().into_result()?;
     /// assert_eq!((read, &*page), (7, &b"forebay"[..]));
     /// # Ok(())
     /// # }

@@ -28,11 +28,11 @@ pub enum ClassError {
         /// What is wrong, and what is allowed.
         source: forebay_core::ClassError,
     },
-    /// Untagged work needs a class.
+    /// Work that names no class needs one.
     #[error(
         "the class `{DEFAULT_CLASS}` takes the work that has no other class and cannot be removed"
     )]
-    Untagged,
+    DefaultClass,
     /// It belongs to another scheduler.
     #[error("`{name}` belongs to another scheduler")]
     OtherScheduler {

@@ -112,7 +112,7 @@ impl Scheduler {
             return Err(ClassError::OtherScheduler { name: class.name().to_owned() });
         }
         if Arc::ptr_eq(&class.record, &self.shared.untagged) {
-            return Err(ClassError::Untagged);
+            return Err(ClassError::DefaultClass);
         }
         self.shared.registry()?.remove_class(&class.record)
     }
@@ -143,15 +143,15 @@ impl Scheduler {
     }
 
     /// The class of work that names none and whose thread has entered none.
-    pub fn untagged(&self) -> Class {
+    pub fn default_class(&self) -> Class {
         Class::of(&self.shared, &self.shared.untagged)
     }
 
     /// The class of what the calling thread does without naming one: the
     /// innermost that it has [entered](Class::enter), else
-    /// [the untagged one](Self::untagged).
+    /// [the default one](Self::default_class).
     pub fn current_class(&self) -> Class {
-        innermost(&self.shared).unwrap_or_else(|| self.untagged())
+        innermost(&self.shared).unwrap_or_else(|| self.default_class())
     }
 
     /// All disks, the default one among them; none in a forked child.

@@ -111,7 +111,7 @@ fn a_batch_is_of_one_direction_of_a_duplex_disk_and_single_where_requests_are_co
         rest = &rest[expected..];
     }
     let counted = crate::takes_at_once(4);
-    let permit = counted.untagged().admit_many(&requests).wait().unwrap();
+    let permit = counted.default_class().admit_many(&requests).wait().unwrap();
     assert_eq!(permit.requests(), 1);
 }
 

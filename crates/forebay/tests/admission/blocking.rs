@@ -287,11 +287,11 @@ fn the_class_entered_last_is_current() {
     let outer = scheduler.add_class("outer", 100).unwrap();
     let inner = scheduler.add_class("inner", 100).unwrap();
     let other: Scheduler = takes_at_once(4);
-    assert_eq!(scheduler.current_class(), scheduler.untagged());
+    assert_eq!(scheduler.current_class(), scheduler.default_class());
     let entered = outer.enter();
     {
         let _inner = inner.enter();
-        let _foreign = other.untagged().enter();
+        let _foreign = other.default_class().enter();
         assert_eq!(scheduler.current_class(), inner);
         drop(scheduler.admit(Op::Read, 1).unwrap());
     }
@@ -302,7 +302,7 @@ fn the_class_entered_last_is_current() {
     drop(after);
     drop(scheduler.admit(Op::Read, 1).unwrap());
     let done = |class: &forebay::Class| class.permit_counters().operations[0];
-    assert_eq!((done(&inner), done(&scheduler.untagged())), (1, 1));
+    assert_eq!((done(&inner), done(&scheduler.default_class())), (1, 1));
     assert_eq!(done(&outer), 0);
 }
 

@@ -212,7 +212,7 @@ fn a_million_admissions_under_a_pace_and_a_window() {
     let (tally, counted) = run_all(&scheduler, |_| ());
     balances(&tally, &counted);
     // room is left: the forgotten ones are given up one after the other
-    drop(scheduler.untagged().admit(Op::Read, 4096).unwrap());
+    drop(scheduler.default_class().admit(Op::Read, 4096).unwrap());
 }
 
 #[test]
@@ -249,5 +249,5 @@ fn a_million_admissions_while_classes_go_and_properties_change() {
     });
     balances(&tally, &counted);
     assert!(refused.into_inner() > 0, "no class was busy when it was to go");
-    drop(scheduler.untagged().admit(Op::Read, 4096).unwrap());
+    drop(scheduler.default_class().admit(Op::Read, 4096).unwrap());
 }

@@ -60,7 +60,7 @@ fn parts_that_wait_move_to_the_class_that_the_writer_is_given() {
     assert_eq!(higher.permit_counters().bytes[Op::Write.index()], 5 * MIB);
     assert_eq!(bed.admitted(), before);
     let other = forebay::Scheduler::builder().build().unwrap();
-    assert!(writer.set_class(&other.untagged()).is_err());
+    assert!(writer.set_class(&other.default_class()).is_err());
 }
 
 /// In a process of its own, as old filters and sandboxes do it.

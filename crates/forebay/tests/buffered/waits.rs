@@ -20,7 +20,7 @@ fn without_permits() -> (tempfile::TempDir, Scheduler) {
     let scheduler = Scheduler::builder().disk(disk).shards_max(1).build().unwrap();
     let options = FileOptions::new().write(true).create(true);
     let file = scheduler.open(dir.path().join("other"), &options).unwrap();
-    let class = scheduler.untagged();
+    let class = scheduler.default_class();
     file.write_at(&class, AlignedBuf::new(4096, 4096).unwrap(), 0).wait().0.unwrap();
     (dir, scheduler)
 }

@@ -289,7 +289,7 @@ fn a_writer_of_a_removed_class_goes_on_as_untagged_work() {
     writer.write_all_at(&[7; 4096], 0).unwrap();
     bed.scheduler.remove_class(&bed.class).unwrap();
     writer.write_back().unwrap();
-    let untagged = bed.scheduler.untagged();
+    let untagged = bed.scheduler.default_class();
     let disk = bed.scheduler.disk("disk").unwrap();
     let untagged = untagged.on(&disk).unwrap();
     until("its part", || untagged.permit_counters().bytes[Op::Write.index()] == 4096);

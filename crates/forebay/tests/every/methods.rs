@@ -282,7 +282,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("Scheduler::builder", |_| Scheduler::builder().build().is_ok()),
     ("Scheduler::class", |h| h.scheduler.class("class").is_none()),
     ("Scheduler::classes", |h| h.scheduler.classes().is_empty()),
-    ("Scheduler::current_class", |h| h.scheduler.current_class() == h.scheduler.untagged()),
+    ("Scheduler::current_class", |h| h.scheduler.current_class() == h.scheduler.default_class()),
     ("Scheduler::default_disk", |h| h.scheduler.default_disk().counters().dispatched == 0),
     ("Scheduler::disk", |h| h.scheduler.disk("default").is_none()),
     ("Scheduler::disk_of", |h| is_forked(&h.scheduler.disk_of(h.dir.path()))),
@@ -298,7 +298,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("Scheduler::remove_class_group", |h| h.scheduler.remove_class_group(&h.group).is_err()),
     ("Scheduler::snapshot", |h| h.scheduler.snapshot().disks.is_empty()),
     ("Scheduler::try_admit", |h| no_permit(&h.scheduler.try_admit(Op::Read, LEN))),
-    ("Scheduler::untagged", |h| h.scheduler.untagged().name() == "untagged"),
+    ("Scheduler::default_class", |h| h.scheduler.default_class().name() == "untagged"),
     ("Shard::backend", |h| format!("{:?}", h.shard.backend()).len() > 1),
     ("Shard::cancel", |h| {
         let operation = Operation::unlink("/nothing/there", 0).unwrap();

@@ -71,7 +71,7 @@ fn what_is_out_of_range_is_refused_and_changes_nothing() {
     let taken = scheduler.add_class("class", 100).unwrap_err();
     assert_eq!(taken, ClassError::NameTaken { name: String::from("class") });
     assert!(scheduler.class("x").is_none());
-    assert_eq!(scheduler.remove_class(&scheduler.untagged()), Err(ClassError::Untagged));
+    assert_eq!(scheduler.remove_class(&scheduler.default_class()), Err(ClassError::DefaultClass));
 }
 
 #[test]

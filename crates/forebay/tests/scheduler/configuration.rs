@@ -52,7 +52,7 @@ fn an_unlisted_device_has_the_default_disk() {
     assert_eq!(scheduler.disk_of(dir.path()).unwrap().name(), "d");
     assert!(scheduler.disk_of(Path::new("/absent")).is_err());
     // not a free pass: it is counted, by class
-    let class = scheduler.untagged().on(&found).unwrap();
+    let class = scheduler.default_class().on(&found).unwrap();
     drop(class.admit(Op::Read, 4096).unwrap());
     assert_eq!(class.permit_counters().operations[0], 1);
 }
@@ -60,7 +60,7 @@ fn an_unlisted_device_has_the_default_disk() {
 #[test]
 fn without_disks_there_is_the_default_one() {
     let scheduler = Scheduler::builder().build().unwrap();
-    assert_eq!(scheduler.untagged().disk().name(), DEFAULT_DISK);
+    assert_eq!(scheduler.default_class().disk().name(), DEFAULT_DISK);
     drop(scheduler.admit(Op::Read, 4096).unwrap());
 }
 

@@ -35,7 +35,7 @@ fn tasks_that_take_turns_on_a_thread_keep_their_classes() {
             for (class, task) in tasks {
                 assert!(task.await.unwrap().iter().all(|seen| seen == class));
             }
-            assert!(untagged.await.unwrap().iter().all(|seen| *seen == scheduler.untagged()));
+            assert!(untagged.await.unwrap().iter().all(|seen| *seen == scheduler.default_class()));
         });
     }
 }
@@ -53,7 +53,7 @@ fn the_innermost_scope_counts_and_each_ends_with_its_poll() {
     assert_eq!(smol::block_on(task), (outer.clone(), inner, outer.clone()));
 
     let entered = outer.enter();
-    let mut waiting = pin!(scheduler.untagged().scope(std::future::pending::<()>()));
+    let mut waiting = pin!(scheduler.default_class().scope(std::future::pending::<()>()));
     let mut context = Context::from_waker(Waker::noop());
     assert!(waiting.as_mut().poll(&mut context).is_pending());
     assert_eq!(current(), outer, "the task waits, and its class is left");
@@ -62,5 +62,5 @@ fn the_innermost_scope_counts_and_each_ends_with_its_poll() {
     let mut panics = pin!(outer.scope(async { panic!("a task panics, as a test of it") }));
     let polled = catch_unwind(AssertUnwindSafe(|| panics.as_mut().poll(&mut context)));
     assert!(polled.is_err());
-    assert_eq!(current(), scheduler.untagged());
+    assert_eq!(current(), scheduler.default_class());
 }

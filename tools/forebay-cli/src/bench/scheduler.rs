@@ -52,7 +52,7 @@ impl Scheduled {
             builder = builder.disk(config);
         }
         let scheduler = builder.build().map_err(|error| Failure::Input(error.to_string()))?;
-        let disk = scheduler.untagged().disk();
+        let disk = scheduler.default_class().disk();
         let classes = add_classes(&scheduler, plan.jobs, policy != Policy::Unlimited);
         let classes = classes.map_err(|error| {
             Failure::Input(format!("the scheduler cannot take these classes: {error}"))
@@ -71,7 +71,7 @@ fn add_classes(
         let class = match group {
             Some(group) => group.add_class(&spec.name, spec.shares)?,
             None if spec.name == DEFAULT_CLASS => {
-                let untagged = scheduler.untagged();
+                let untagged = scheduler.default_class();
                 untagged.set_shares(spec.shares)?;
                 untagged
             }
