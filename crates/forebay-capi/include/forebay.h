@@ -389,7 +389,7 @@ int forebay_admit_part(forebay_class class_,
 // `forebay_admit` for an owner of `permit` who completes it only after the I/O of this one:
 // it waits for its turn, but not for room in the disk, which may be full of permits whose holders
 // wait.
-int forebay_admit_more(forebay_permit permit,
+int forebay_admit_nested(forebay_permit permit,
                        forebay_class class_,
                        int op,
                        uint64_t len,

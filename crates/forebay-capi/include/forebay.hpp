@@ -142,8 +142,8 @@ public:
         FOREBAY_MAKE_(Permit, forebay_admit(get(), op, len, timeout.count(), &made));
     }
     /* Another permit, for who holds one. */
-    Permit admit_more(const Permit &held, int op, std::uint64_t len, Timeout timeout, Error &error) const {
-        FOREBAY_MAKE_(Permit, forebay_admit_more(held.get(), get(), op, len, timeout.count(), &made));
+    Permit admit_nested(const Permit &held, int op, std::uint64_t len, Timeout timeout, Error &error) const {
+        FOREBAY_MAKE_(Permit, forebay_admit_nested(held.get(), get(), op, len, timeout.count(), &made));
     }
     std::size_t read(int fd, void *data, std::size_t len, std::uint64_t offset, Error &error) const {
         std::size_t done = 0;

@@ -161,7 +161,7 @@ fn wait_for(admit: AdmitFor, timeout_ns: i64) -> Result<Permit, Failure> {
 /// it waits for its turn, but not for room in the disk, which may be full of permits whose holders
 /// wait.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn forebay_admit_more(
+pub unsafe extern "C" fn forebay_admit_nested(
     permit: forebay_permit,
     class: forebay_class,
     op: c_int,

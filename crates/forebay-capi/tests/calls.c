@@ -198,8 +198,8 @@ static void permits(void) {
     IS(FOREBAY_E_TIMED_OUT, code);
     CHECK(count > 0 && count < 64);
     IS(FOREBAY_E_TIMED_OUT, forebay_admit(class, FOREBAY_READ, 1 << 20, 1000, &permit));
-    IS(FOREBAY_E_INVALID, forebay_admit_more(held[0], class, FOREBAY_READ, 4096, -2, &more));
-    OK(forebay_admit_more(held[0], class, FOREBAY_READ, 4096, FOREBAY_FOREVER, &more));
+    IS(FOREBAY_E_INVALID, forebay_admit_nested(held[0], class, FOREBAY_READ, 4096, -2, &more));
+    OK(forebay_admit_nested(held[0], class, FOREBAY_READ, 4096, FOREBAY_FOREVER, &more));
     OK(forebay_complete(more, 4096));
     while (count-- > 0) {
         pthread_t thread;

@@ -60,8 +60,8 @@ CALL(class_leave, forebay_class_leave(h))
 CALL(admit, forebay_admit(h, FOREBAY_READ, 4096, 0, &out))
 CALL(admit_file, forebay_admit_file(h, fd, FOREBAY_READ, 0, 4096, 0, &out))
 CALL(admit_part, forebay_admit_part(h, fd, FOREBAY_READ, 0, 4096, 0, &out, &more))
-CALL(admit_more, forebay_admit_more(h, good_class, FOREBAY_READ, 4096, 0, &out))
-CALL(admit_more_in, forebay_admit_more(good_permit, h, FOREBAY_READ, 4096, 0, &out))
+CALL(admit_nested, forebay_admit_nested(h, good_class, FOREBAY_READ, 4096, 0, &out))
+CALL(admit_nested_in, forebay_admit_nested(good_permit, h, FOREBAY_READ, 4096, 0, &out))
 CALL(complete, forebay_complete(h, 4096))
 CALL(admit_callback, forebay_admit_callback(h, FOREBAY_READ, 4096, callback, NULL, &out, &more))
 CALL(admit_event, forebay_admit_event(h, FOREBAY_READ, 4096, good_events, 7, &out, &more))
@@ -100,7 +100,7 @@ static const function functions[] = {
     ROW(class_find, OF(SCHEDULER)), ROW(class_on, OF(CLASS)), ROW(class_on_file, OF(CLASS)),
     ROW(remove, MEMBER), ROW(shares, MEMBER), ROW(set_shares, MEMBER), ROW(get_limits, MEMBER),
     ROW(set_limits, MEMBER), ROW(class_enter, OF(CLASS)), ROW(class_leave, OF(CLASS)),
-    ROW(admit, ASKS), ROW(admit_file, ASKS), ROW(admit_part, ASKS), ROW(admit_more, OF(PERMIT)), ROW(admit_more_in, ASKS),
+    ROW(admit, ASKS), ROW(admit_file, ASKS), ROW(admit_part, ASKS), ROW(admit_nested, OF(PERMIT)), ROW(admit_nested_in, ASKS),
     ROW(complete, OF(PERMIT)), ROW(admit_callback, ASKS), ROW(admit_event, ASKS),
     ROW(admit_event_to, OF(EVENTS)), ROW(events_fd, OF(EVENTS)), ROW(events_next, OF(EVENTS)),
     ROW(writer_new, ASKS), ROW(write, OF(WRITER)), ROW(write_back, OF(WRITER)),

@@ -212,7 +212,7 @@ impl Permit {
     /// to: [`Class::admit_async`] of `class` [for the holder](Class::nested_in) of this one.
     ///
     /// Cancel safety: as for [`Class::admit_async`].
-    pub fn admit_more(&self, class: &Class, op: Op, len: u64) -> AdmitFuture {
+    pub fn admit_nested(&self, class: &Class, op: Op, len: u64) -> AdmitFuture {
         class.nested_in(self).admit_async(op, len)
     }
 }

@@ -65,8 +65,8 @@ fn a_task_asks_for_more_through_its_permit() {
     let class = scheduler.add_class("class", 100).unwrap();
     block_on(async {
         let one = class.admit_async(Op::Read, 4096).await.unwrap();
-        let two = one.admit_more(&class, Op::Read, 4096).await.unwrap();
-        let three = two.admit_more(&class, Op::Write, 4096).await.unwrap();
+        let two = one.admit_nested(&class, Op::Read, 4096).await.unwrap();
+        let three = two.admit_nested(&class, Op::Write, 4096).await.unwrap();
         assert_eq!(class.permit_counters().in_disk, 3);
         drop((one, two, three));
     });
@@ -82,7 +82,7 @@ fn more_permits_still_wait_for_the_pace() {
     block_on(async {
         let one = class.admit_async(Op::Read, 4096).await.unwrap();
         for _ in 0..20 {
-            drop(one.admit_more(&class, Op::Read, 4096).await.unwrap());
+            drop(one.admit_nested(&class, Op::Read, 4096).await.unwrap());
         }
     });
     let one = class.admit(Op::Read, 4096).unwrap();
@@ -103,7 +103,7 @@ fn a_dropped_request_for_more_is_forgotten() {
     let one = block_on(class.admit_async(Op::Read, 4096)).unwrap();
     let mut granted = Vec::new();
     loop {
-        let mut more = Box::pin(one.admit_more(&class, Op::Read, 4096));
+        let mut more = Box::pin(one.admit_nested(&class, Op::Read, 4096));
         match poll_once(more.as_mut()) {
             Poll::Ready(permit) => granted.push(permit.unwrap()),
             Poll::Pending => break,
@@ -167,7 +167,7 @@ fn a_grant_wakes_one_of_the_many_who_wait_for_more() {
     let wakes = WakeCounter::new();
     let waker = Waker::from(Arc::clone(&wakes));
     let mut many: Vec<_> =
-        (0..500).map(|_| Box::pin(one.admit_more(&class, Op::Read, 4096))).collect();
+        (0..500).map(|_| Box::pin(one.admit_nested(&class, Op::Read, 4096))).collect();
     for more in &mut many {
         _ = more.as_mut().poll(&mut Context::from_waker(&waker));
     }
@@ -194,7 +194,7 @@ fn beside_a_limit(scheduler: &Scheduler, limits: &Limits, by_beside: bool) -> (u
                     let two = if by_beside {
                         block_on(limited.nested_in(&one).admit_async(Op::Read, 4096))
                     } else {
-                        block_on(one.admit_more(&limited, Op::Read, 4096))
+                        block_on(one.admit_nested(&limited, Op::Read, 4096))
                     };
                     drop((two.unwrap(), one));
                     done.fetch_add(1, Ordering::Relaxed);
@@ -241,7 +241,7 @@ fn others_have_the_disk_while_a_limit_holds_holders_back() {
     // more than may be unfinished
     let held: Vec<_> = (0..20).map(|_| held.admit(Op::Read, 4096).unwrap().detach()).collect();
     let mut more: Vec<_> =
-        held.iter().map(|one| Box::pin(one.admit_more(&limited, Op::Read, 4096))).collect();
+        held.iter().map(|one| Box::pin(one.admit_nested(&limited, Op::Read, 4096))).collect();
     for more in &mut more {
         _ = poll_once(more.as_mut());
     }

@@ -248,8 +248,8 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("File::write_vectored_at", |h| {
         is_forked(&h.file.write_vectored_at(&h.class, vec![buffer()], 0).wait().0)
     }),
-    ("Permit::admit_more", |h| {
-        no_permit(&polled(h.permits[0].admit_more(&h.class, Op::Read, LEN)).unwrap())
+    ("Permit::admit_nested", |h| {
+        no_permit(&polled(h.permits[0].admit_nested(&h.class, Op::Read, LEN)).unwrap())
     }),
     ("Permit::complete", |h| {
         h.permits.pop().unwrap().complete(&Ok(()));
