@@ -77,7 +77,7 @@ func (c *Class) NewWriter(file File, dirtyMax uint64) (*Writer, error) {
 }
 
 // Write writes behind what was written last; in a file of O_APPEND at its end.
-func (w *Writer) Write(data []byte) (int, error) { return w.write(data, C.FOREBAY_NEXT) }
+func (w *Writer) Write(data []byte) (int, error) { return w.write(data, C.FOREBAY_OFFSET_NEXT) }
 
 // WriteAt writes at an offset.
 func (w *Writer) WriteAt(data []byte, offset int64) (int, error) {

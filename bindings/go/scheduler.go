@@ -150,7 +150,7 @@ func toClass(made *object, err error) (*Class, error) {
 func (c *Class) On(disk string) (*Class, error) {
 	return toClass(c.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
 		text, length := str(disk)
-		return C.forebay_class_on(handle, text, length, made)
+		return C.forebay_class_on_disk(handle, text, length, made)
 	}))
 }
 
@@ -165,7 +165,7 @@ func (c *Class) OnFile(file File) (*Class, error) {
 // Shares returns the present shares.
 func (m member) Shares() (uint32, error) {
 	var shares C.uint32_t
-	err := m.call(func(handle C.uint64_t) C.int { return C.forebay_shares(handle, &shares) })
+	err := m.call(func(handle C.uint64_t) C.int { return C.forebay_get_shares(handle, &shares) })
 	return uint32(shares), err
 }
 

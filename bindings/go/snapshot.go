@@ -143,7 +143,7 @@ func (s *Scheduler) OpenMetrics() (string, error) {
 		var length C.size_t
 		err := s.call(func(handle C.uint64_t) C.int {
 			to := (*C.char)(unsafe.Pointer(unsafe.SliceData(text)))
-			return C.forebay_open_metrics(handle, to, C.size_t(len(text)), &length)
+			return C.forebay_snapshot_openmetrics(handle, to, C.size_t(len(text)), &length)
 		})
 		runtime.KeepAlive(text)
 		if err == nil {

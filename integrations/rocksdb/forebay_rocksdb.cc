@@ -464,7 +464,7 @@ private:
     IOStatus flushed(F flush) {
         file_.classes_->count("sync", "directory", "any", class_names[LOG], 0);
         uint64_t permit = 0;
-        if (forebay_admit_file(file_.classes_->handle(LOG), file_.fd_, FOREBAY_FLUSH, FOREBAY_NOWHERE, 0,
+        if (forebay_admit_file(file_.classes_->handle(LOG), file_.fd_, FOREBAY_FLUSH, FOREBAY_OFFSET_UNKNOWN, 0,
                                FOREBAY_FOREVER, &permit) < 0)
             return failed_forebay(file_.path_);
         IOStatus status = flush();

@@ -152,7 +152,7 @@ class _Member(_Handle):
     @property
     def shares(self) -> int:
         shares = c_uint32()
-        check(library.forebay_shares(self._handle, byref(shares)))
+        check(library.forebay_get_shares(self._handle, byref(shares)))
         return shares.value
 
     @shares.setter
@@ -364,7 +364,7 @@ class Scheduler(_Asks):
         size, length = 1 << 16, c_size_t()
         while True:
             buffer = ctypes.create_string_buffer(size)
-            code = library.forebay_open_metrics(self._handle, buffer, size, byref(length))
+            code = library.forebay_snapshot_openmetrics(self._handle, buffer, size, byref(length))
             if code != _library.E_TOO_SMALL:
                 check(code)
                 return buffer.raw[: length.value].decode()

@@ -40,13 +40,13 @@
 #define FOREBAY_FOREVER -1
 
 // No offset is known. No other is below 0.
-#define FOREBAY_NOWHERE -1
+#define FOREBAY_OFFSET_UNKNOWN -1
 
 // With all attributes (`fsync`), not only those that are needed to read it back (`fdatasync`).
 #define FOREBAY_SYNC_ALL 1
 
 // Behind what was written last; with `O_APPEND` at the end of the file. No other offset is below 0.
-#define FOREBAY_NEXT -1
+#define FOREBAY_OFFSET_NEXT -1
 
 // It is done.
 #define FOREBAY_OK 0
@@ -365,7 +365,7 @@ int forebay_admit(forebay_class class_,
                   forebay_permit *permit);
 
 // `forebay_admit` on the disk of the file of `fd`, whatever the disk of the class is. On a disk that
-// seeks say where: `offset`, or `FOREBAY_NOWHERE`. Each call looks the disk up; for many, see
+// seeks say where: `offset`, or `FOREBAY_OFFSET_UNKNOWN`. Each call looks the disk up; for many, see
 // `forebay_class_on_file`.
 int forebay_admit_file(forebay_class class_,
                        int fd,
@@ -409,7 +409,7 @@ int forebay_writer_new(forebay_class class_,
                        uint64_t dirty_max,
                        forebay_writer *writer);
 
-// Writes all of `data` at `offset`, or at `FOREBAY_NEXT`; waits while too much is dirty. After an
+// Writes all of `data` at `offset`, or at `FOREBAY_OFFSET_NEXT`; waits while too much is dirty. After an
 // error a part of it may have been written.
 int forebay_write(forebay_writer writer, const void *data, size_t len, int64_t offset);
 
@@ -467,7 +467,7 @@ int forebay_class_find(forebay_scheduler scheduler,
                        forebay_class *class_);
 
 // A handle of the same class on the disk of that name, by which its permits are charged.
-int forebay_class_on(forebay_class class_,
+int forebay_class_on_disk(forebay_class class_,
                      const char *disk,
                      size_t disk_len,
                      forebay_class *on_disk);
@@ -480,7 +480,7 @@ int forebay_class_on_file(forebay_class class_, int fd, forebay_class *on_disk);
 int forebay_remove(uint64_t class_or_group);
 
 // The present shares of a class or a group.
-int forebay_shares(uint64_t class_or_group, uint32_t *shares);
+int forebay_get_shares(uint64_t class_or_group, uint32_t *shares);
 
 // Changes the shares of a class or a group, on all disks, from the next request on.
 int forebay_set_shares(uint64_t class_or_group, uint32_t shares);
@@ -601,7 +601,7 @@ int forebay_snapshot_class(forebay_snapshot snapshot,
 
 // What was counted as OpenMetrics text, in `text` of `size` bytes; no NUL ends it. `len` is how many
 // there are, also of `FOREBAY_E_TOO_SMALL`: then `text` has none of them.
-int forebay_open_metrics(forebay_scheduler scheduler,
+int forebay_snapshot_openmetrics(forebay_scheduler scheduler,
                          char *text,
                          size_t size,
                          size_t *len);

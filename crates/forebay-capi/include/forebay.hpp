@@ -192,7 +192,7 @@ public:
         detail::check(forebay_writer_new(of.get(), fd, dirty_max, &made));
         reset(made);
     }
-    void write(const void *data, std::size_t len, std::int64_t offset = FOREBAY_NEXT) {
+    void write(const void *data, std::size_t len, std::int64_t offset = FOREBAY_OFFSET_NEXT) {
         detail::check(forebay_write(get(), data, len, offset));
     }
     void sync() { detail::check(forebay_writer_sync(get(), 0)); }
@@ -251,7 +251,7 @@ public:
         std::string text;
         std::size_t len = 0;
         for (;;) {
-            int code = forebay_open_metrics(get(), text.data(), text.size(), &len);
+            int code = forebay_snapshot_openmetrics(get(), text.data(), text.size(), &len);
             if (code != FOREBAY_E_TOO_SMALL) {
                 detail::check(code);
                 text.resize(len);

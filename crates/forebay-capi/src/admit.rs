@@ -29,7 +29,7 @@ pub const FOREBAY_FLUSH: c_int = 3;
 /// A time without end. No other is below 0.
 pub const FOREBAY_FOREVER: i64 = -1;
 /// No offset is known. No other is below 0.
-pub const FOREBAY_NOWHERE: i64 = -1;
+pub const FOREBAY_OFFSET_UNKNOWN: i64 = -1;
 
 pub(crate) fn op(op: c_int) -> Result<Op, Failure> {
     match op {
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn forebay_admit(
 }
 
 /// `forebay_admit` on the disk of the file of `fd`, whatever the disk of the class is. On a disk that
-/// seeks say where: `offset`, or `FOREBAY_NOWHERE`. Each call looks the disk up; for many, see
+/// seeks say where: `offset`, or `FOREBAY_OFFSET_UNKNOWN`. Each call looks the disk up; for many, see
 /// `forebay_class_on_file`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_admit_file(
@@ -142,7 +142,7 @@ fn admit_for(
     len: u64,
 ) -> Result<AdmitFor, Failure> {
     let (op, fd) = (self::op(op)?, descriptor(fd)?);
-    Ok(match number(offset, "offset", "FOREBAY_NOWHERE")? {
+    Ok(match number(offset, "offset", "FOREBAY_OFFSET_UNKNOWN")? {
         Some(offset) => class.admit_for(&fd, op.at(offset), len),
         None => class.admit_for(&fd, op, len),
     })

@@ -19,7 +19,7 @@ pub type forebay_writer = u64;
 /// With all attributes (`fsync`), not only those that are needed to read it back (`fdatasync`).
 pub const FOREBAY_SYNC_ALL: u32 = 1;
 /// Behind what was written last; with `O_APPEND` at the end of the file. No other offset is below 0.
-pub const FOREBAY_NEXT: i64 = -1;
+pub const FOREBAY_OFFSET_NEXT: i64 = -1;
 
 /// The caller's descriptor, which stays open.
 pub(crate) struct OfCaller(BorrowedFd<'static>);
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn forebay_writer_new(
     })
 }
 
-/// Writes all of `data` at `offset`, or at `FOREBAY_NEXT`; waits while too much is dirty. After an
+/// Writes all of `data` at `offset`, or at `FOREBAY_OFFSET_NEXT`; waits while too much is dirty. After an
 /// error a part of it may have been written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_write(
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn forebay_write(
         let writer = get::<Writer>(writer)?;
         // SAFETY: the caller's.
         let data = unsafe { bytes(data, len, "data")? };
-        match number(offset, "offset", "FOREBAY_NEXT")? {
+        match number(offset, "offset", "FOREBAY_OFFSET_NEXT")? {
             Some(offset) => writer.shared(|writer| writer.write_all_at(data, offset))?,
             None => writer.0.write().unwrap_or_else(PoisonError::into_inner).write_all(data)?,
         }

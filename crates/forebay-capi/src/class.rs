@@ -114,7 +114,7 @@ pub unsafe extern "C" fn forebay_class_find(
 
 /// A handle of the same class on the disk of that name, by which its permits are charged.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn forebay_class_on(
+pub unsafe extern "C" fn forebay_class_on_disk(
     class: forebay_class,
     disk: *const c_char,
     disk_len: usize,
@@ -167,7 +167,7 @@ pub extern "C" fn forebay_remove(class_or_group: u64) -> c_int {
 
 /// The present shares of a class or a group.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn forebay_shares(class_or_group: u64, shares: *mut u32) -> c_int {
+pub unsafe extern "C" fn forebay_get_shares(class_or_group: u64, shares: *mut u32) -> c_int {
     call_done(|| {
         let member = member(class_or_group)?;
         // SAFETY: the caller's.

@@ -247,7 +247,7 @@ fn stats_of(class: &ClassSnapshot) -> forebay_class_stats {
 /// What was counted as OpenMetrics text, in `text` of `size` bytes; no NUL ends it. `len` is how many
 /// there are, also of `FOREBAY_E_TOO_SMALL`: then `text` has none of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn forebay_open_metrics(
+pub unsafe extern "C" fn forebay_snapshot_openmetrics(
     scheduler: forebay_scheduler,
     text: *mut c_char,
     size: usize,

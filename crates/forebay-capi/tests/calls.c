@@ -79,8 +79,8 @@ static void schedulers(void) {
     IS(FOREBAY_E_UNLISTED, forebay_class_on_file(class, unlisted, &on));
     OK(forebay_class_on_file(class, listed, &on));
     OK(forebay_free(on));
-    OK(forebay_class_on(class, dir, strlen(dir), &on));
-    IS(FOREBAY_E_NOT_FOUND, forebay_class_on(class, FOREBAY_STR("nobody's"), &on));
+    OK(forebay_class_on_disk(class, dir, strlen(dir), &on));
+    IS(FOREBAY_E_NOT_FOUND, forebay_class_on_disk(class, FOREBAY_STR("nobody's"), &on));
     IS(FOREBAY_E_INVALID, forebay_class_on_file(class, -1, &on));
     IS(FOREBAY_E_SYSTEM, forebay_class_on_file(class, 9999, &on));
     CHECK(forebay_last_errno() == EBADF);
@@ -98,7 +98,7 @@ static void schedulers(void) {
     }
     OK(forebay_scheduler_from_figures(&disks[0].disk, 2, 0, &scheduler));
     OK(forebay_class_add(scheduler, FOREBAY_STR("class"), 100, &class));
-    OK(forebay_class_on(class, FOREBAY_STR("two"), &on));
+    OK(forebay_class_on_disk(class, FOREBAY_STR("two"), &on));
     disks[1].newer = 7;
     IS(FOREBAY_E_VERSION, forebay_scheduler_from_figures(&disks[0].disk, 2, 0, &scheduler));
     disks[1].newer = 0;
@@ -140,9 +140,9 @@ static void classes(void) {
 
     uint32_t shares = 0;
     OK(forebay_set_shares(class, 700));
-    OK(forebay_shares(class, &shares));
+    OK(forebay_get_shares(class, &shares));
     CHECK(shares == 700);
-    OK(forebay_shares(group, &shares));
+    OK(forebay_get_shares(group, &shares));
     CHECK(shares == 200);
     IS(FOREBAY_E_INVALID, forebay_set_shares(group, 1000000000));
     forebay_limits limits = FOREBAY_INIT(forebay_limits), read = FOREBAY_INIT(forebay_limits);
@@ -209,14 +209,14 @@ static void permits(void) {
     int fd = make_file("data", "0123456789");
     OK(forebay_admit_file(class, fd, FOREBAY_WRITE, 4096, 4096, FOREBAY_FOREVER, &permit));
     OK(forebay_free(permit));
-    OK(forebay_admit_file(class, fd, FOREBAY_READ, FOREBAY_NOWHERE, 4096, 0, &permit));
+    OK(forebay_admit_file(class, fd, FOREBAY_READ, FOREBAY_OFFSET_UNKNOWN, 4096, 0, &permit));
     OK(forebay_free(permit));
     OK(forebay_admit_file(class, fd, FOREBAY_READ, 0, 4096, 1000000000, &permit));
     OK(forebay_free(permit));
     uint64_t part = 0;
     /* what underflowed is no place */
     IS(FOREBAY_E_INVALID, forebay_admit_file(class, fd, FOREBAY_READ, -4096, 4096, 0, &permit));
-    CHECK(says("`offset` is -4096: below 0 there is FOREBAY_NOWHERE alone"));
+    CHECK(says("`offset` is -4096: below 0 there is FOREBAY_OFFSET_UNKNOWN alone"));
     IS(FOREBAY_E_INVALID, forebay_admit_file(class, fd, FOREBAY_READ, 0, 4096, INT64_MIN, &permit));
     IS(FOREBAY_E_INVALID, forebay_admit_part(class, fd, FOREBAY_READ, INT64_MIN, 1, 0, &permit, &part));
     IS(FOREBAY_E_INVALID, forebay_admit_part(class, fd, FOREBAY_READ, 0, 1, -2, &permit, &part));
@@ -323,9 +323,9 @@ static void page_cache(void) {
     uint64_t dirty = 0;
     size_t done = 0;
     OK(forebay_writer_new(class, fd, 1 << 20, &writer));
-    OK(forebay_write(writer, data, 1000000, FOREBAY_NEXT));
+    OK(forebay_write(writer, data, 1000000, FOREBAY_OFFSET_NEXT));
     OK(forebay_write(writer, data + 2000000, 1000000, 2000000));
-    OK(forebay_write(writer, data + 1000000, 1000000, FOREBAY_NEXT));
+    OK(forebay_write(writer, data + 1000000, 1000000, FOREBAY_OFFSET_NEXT));
     OK(forebay_write_back(writer));
     OK(forebay_writer_sync(writer, 0));
     OK(forebay_writer_sync(writer, FOREBAY_SYNC_ALL));
@@ -335,7 +335,7 @@ static void page_cache(void) {
     IS(FOREBAY_E_INVALID, forebay_write(writer, NULL, 1, 0));
     /* what underflowed appends nothing */
     IS(FOREBAY_E_INVALID, forebay_write(writer, data, 1, -4096));
-    CHECK(says("`offset` is -4096: below 0 there is FOREBAY_NEXT alone"));
+    CHECK(says("`offset` is -4096: below 0 there is FOREBAY_OFFSET_NEXT alone"));
     IS(FOREBAY_E_INVALID, forebay_write(writer, data, 1, INT64_MIN));
     IS(FOREBAY_E_SYSTEM, forebay_read(class, fd, back, 1, -4096, &done));
     CHECK(forebay_last_errno() == EINVAL && lseek(fd, 0, SEEK_END) == sizeof data);
@@ -427,9 +427,9 @@ static void snapshots(void) {
 
     size_t len = 0;
     static char text[1 << 20];
-    IS(FOREBAY_E_TOO_SMALL, forebay_open_metrics(scheduler, NULL, 0, &len));
+    IS(FOREBAY_E_TOO_SMALL, forebay_snapshot_openmetrics(scheduler, NULL, 0, &len));
     CHECK(len > 0 && len < sizeof text);
-    OK(forebay_open_metrics(scheduler, text, sizeof text, &len));
+    OK(forebay_snapshot_openmetrics(scheduler, text, sizeof text, &len));
     CHECK(memcmp(text + len - 6, "# EOF\n", 6) == 0);
 }
 
