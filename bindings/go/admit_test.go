@@ -16,7 +16,7 @@ import (
 func newTestScheduler(t *testing.T, iops uint64, flags Flags) *Scheduler {
 	t.Helper()
 	disk := Disk{"disk", "", iops, iops, iops * 100_000, iops * 100_000}
-	return must(FromFigures([]Disk{disk}, flags))
+	return must(FromRates([]Disk{disk}, flags))
 }
 
 func must[T any](got T, err error) T {
@@ -190,7 +190,7 @@ func TestWhatADeadContextAsksForIsNotQueued(t *testing.T) {
 
 func BenchmarkAdmit(b *testing.B) {
 	disk := Disk{"disk", "", 100_000_000, 100_000_000, 1_000_000_000_000, 1_000_000_000_000}
-	class := must(must(FromFigures([]Disk{disk}, Unlimited)).AddClass("queries", 100))
+	class := must(must(FromRates([]Disk{disk}, Unlimited)).AddClass("queries", 100))
 	b.ReportAllocs()
 	for b.Loop() {
 		must(class.Admit(context.Background(), Read, 4096)).Complete(4096, nil)

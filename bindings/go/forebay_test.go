@@ -41,7 +41,7 @@ func TestErrorsWrapCodes(t *testing.T) {
 	is(t, permit.Complete(0, nil), ErrHandle)
 	_, err = class.Admit(context.Background(), Read, 1)
 	is(t, err, ErrRemoved)
-	if _, err = FromFigures(nil, Flags(1<<20)); Code(-2) != ErrInvalid || ErrInvalid.Error() != "FOREBAY_E_INVALID" {
+	if _, err = FromRates(nil, Flags(1<<20)); Code(-2) != ErrInvalid || ErrInvalid.Error() != "FOREBAY_E_INVALID" {
 		t.Error(err)
 	}
 	is(t, err, ErrInvalid)
@@ -76,7 +76,7 @@ func TestSharesLimitsAndGroups(t *testing.T) {
 func TestFilesAreReadWrittenAndDeleted(t *testing.T) {
 	dir := t.TempDir()
 	disk := Disk{"disk", dir, 100_000, 100_000, 1 << 30, 1 << 30}
-	scheduler := must(FromFigures([]Disk{disk}, 0))
+	scheduler := must(FromRates([]Disk{disk}, 0))
 	class := must(must(scheduler.AddClass("files", 100)).OnFile(must(os.Open(dir))))
 	path := filepath.Join(dir, "file")
 	file := must(os.Create(path))

@@ -49,8 +49,8 @@ func FromFile(path string, flags Flags) (*Scheduler, error) {
 	})
 }
 
-// FromFigures makes a scheduler for disks by their figures.
-func FromFigures(disks []Disk, flags Flags) (*Scheduler, error) {
+// FromRates makes a scheduler for disks by their figures.
+func FromRates(disks []Disk, flags Flags) (*Scheduler, error) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
 	pinned := func(s string) (*C.char, C.size_t) {
@@ -73,7 +73,7 @@ func FromFigures(disks []Disk, flags Flags) (*Scheduler, error) {
 	}
 	return newScheduler(func(made *C.forebay_scheduler) C.int {
 		first, count := unsafe.SliceData(figures), C.size_t(len(figures))
-		return C.forebay_scheduler_from_figures(first, count, C.uint32_t(flags), made)
+		return C.forebay_scheduler_from_rates(first, count, C.uint32_t(flags), made)
 	})
 }
 

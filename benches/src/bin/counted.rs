@@ -15,7 +15,7 @@ use forebay::{Class, DiskConfig, DiskRates, Op, Policy, Scheduler};
 use forebay_capi::admit::{FOREBAY_FOREVER, FOREBAY_READ, forebay_admit, forebay_complete};
 use forebay_capi::class::forebay_class_add;
 use forebay_capi::code::FOREBAY_OK;
-use forebay_capi::scheduler::{forebay_disk, forebay_scheduler_from_figures};
+use forebay_capi::scheduler::{forebay_disk, forebay_scheduler_from_rates};
 use forebay_core::internals::FairQueueAlone;
 
 use crate::path::{Path, classes, group};
@@ -105,7 +105,7 @@ fn admit_and_complete_in_c() -> Option<Loop> {
     // SAFETY: the strings and places are valid during each call.
     let codes = unsafe {
         [
-            forebay_scheduler_from_figures(&disk, 1, 0, &mut scheduler),
+            forebay_scheduler_from_rates(&disk, 1, 0, &mut scheduler),
             forebay_class_add(scheduler, c"class".as_ptr(), 5, 100, &mut class),
         ]
     };

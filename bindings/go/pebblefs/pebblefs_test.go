@@ -33,7 +33,7 @@ func newScheduler(dir string, flags forebay.Flags) (*forebay.Scheduler, Classes)
 		Name: "disk", Mountpoint: dir, ReadIOPS: 200_000, WriteIOPS: 100_000,
 		ReadBandwidth: 2_000_000_000, WriteBandwidth: 1_000_000_000,
 	}
-	scheduler := must(forebay.FromFigures([]forebay.Disk{disk}, flags))
+	scheduler := must(forebay.FromRates([]forebay.Disk{disk}, flags))
 	class := func(name string, shares uint32) *forebay.Class { return must(scheduler.AddClass(name, shares)) }
 	wal, flushes, compactions := class("wal", 1000), class("flushes", 500), class("compactions", 100)
 	return scheduler, Classes{

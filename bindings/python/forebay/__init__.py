@@ -319,13 +319,13 @@ class Scheduler(_Asks):
         return cls(made(library.forebay_scheduler_from_file, *_path(path), flags))
 
     @classmethod
-    def from_figures(
+    def from_rates(
         cls, disks: Sequence[Disk], *, strict: bool = False, unlimited: bool = False
     ) -> Scheduler:
         """For disks by their figures."""
         figures = (_library.DiskFigures * len(disks))(*[_figures(disk) for disk in disks])
         flags = _flags(strict, unlimited)
-        return cls(made(library.forebay_scheduler_from_figures, figures, len(disks), flags))
+        return cls(made(library.forebay_scheduler_from_rates, figures, len(disks), flags))
 
     def reload(self, path: _Path) -> None:
         """Takes over the figures of a properties file while everything goes on."""

@@ -147,7 +147,7 @@ _HANDLE, _OUT, _TEXT = c_uint64, POINTER(c_uint64), [c_char_p, c_size_t]
 _ASK = [_HANDLE, c_int, c_uint64]
 _FUNCTIONS: dict[str, list[Any]] = {
     "scheduler_from_file": [*_TEXT, c_uint32, _OUT],
-    "scheduler_from_figures": [POINTER(DiskFigures), c_size_t, c_uint32, _OUT],
+    "scheduler_from_rates": [POINTER(DiskFigures), c_size_t, c_uint32, _OUT],
     "scheduler_reload": [_HANDLE, *_TEXT],
     "class_add": [_HANDLE, *_TEXT, c_uint32, _OUT],
     "group_add": [_HANDLE, *_TEXT, c_uint32, _OUT],

@@ -16,7 +16,7 @@ import forebay
 
 def scheduler_of(iops=100_000, **options):
     disk = forebay.Disk("disk", iops, iops, iops * 100_000, iops * 100_000)
-    return forebay.Scheduler.from_figures([disk], **options)
+    return forebay.Scheduler.from_rates([disk], **options)
 
 
 def fill(queries):
@@ -91,7 +91,7 @@ class Threads(unittest.TestCase):
     def test_ctrl_c_ends_a_wait(self):
         program = """
 import sys, forebay
-queries = forebay.Scheduler.from_figures([forebay.Disk("disk", 1, 1, 4096, 4096)]).add_class("queries", 1)
+queries = forebay.Scheduler.from_rates([forebay.Disk("disk", 1, 1, 4096, 4096)]).add_class("queries", 1)
 held = []
 while (permit := queries.try_admit("read", 1 << 20)) is not None:
     held.append(permit)
@@ -295,7 +295,7 @@ class Interpreter(unittest.TestCase):
     def test_it_ends_without_a_word_whatever_is_left(self):
         program = """
 import threading, forebay
-queries = forebay.Scheduler.from_figures([forebay.Disk("disk", 1, 1, 4096, 4096)]).add_class("queries", 1)
+queries = forebay.Scheduler.from_rates([forebay.Disk("disk", 1, 1, 4096, 4096)]).add_class("queries", 1)
 held = queries.try_admit("read", 1 << 20)
 threading.Thread(target=lambda: queries.admit("read", 1 << 20), daemon=True).start()
 """

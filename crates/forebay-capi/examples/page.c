@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     disk.write_iops = 121000;
     disk.read_bandwidth = 1542000000;
     disk.write_bandwidth = 1130000000;
-    if (forebay_scheduler_from_figures(&disk, 1, 0, &scheduler) != FOREBAY_OK)
+    if (forebay_scheduler_from_rates(&disk, 1, 0, &scheduler) != FOREBAY_OK)
         return fail("scheduler");
     if (forebay_class_add(scheduler, FOREBAY_STR("queries"), 1000, &queries) != FOREBAY_OK)
         return fail("class");

@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
     disk.read_bandwidth = disk.write_bandwidth = 1500000000;
 
     forebay::Error error;
-    auto scheduler = forebay::Scheduler::from_figures(disk, 0, error);
+    auto scheduler = forebay::Scheduler::from_rates(disk, 0, error);
     if (error)
         return std::fprintf(stderr, "%s\n", error.what()), 1;
     auto queries = scheduler.add_class("queries", 1000, error);

@@ -574,7 +574,7 @@ int forebay_scheduler_from_file(const char *path,
                                 forebay_scheduler *scheduler);
 
 // A scheduler for `count` disks by their figures. All of them have the size of the first.
-int forebay_scheduler_from_figures(const struct forebay_disk *disks,
+int forebay_scheduler_from_rates(const struct forebay_disk *disks,
                                    size_t count,
                                    uint32_t flags,
                                    forebay_scheduler *scheduler);

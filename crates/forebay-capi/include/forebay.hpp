@@ -207,8 +207,8 @@ public:
     static Scheduler from_file(std::string_view path, std::uint32_t flags, Error &error) {
         FOREBAY_MAKE_(Scheduler, forebay_scheduler_from_file(path.data(), path.size(), flags, &made));
     }
-    static Scheduler from_figures(const forebay_disk &disk, std::uint32_t flags, Error &error) {
-        FOREBAY_MAKE_(Scheduler, forebay_scheduler_from_figures(&disk, 1, flags, &made));
+    static Scheduler from_rates(const forebay_disk &disk, std::uint32_t flags, Error &error) {
+        FOREBAY_MAKE_(Scheduler, forebay_scheduler_from_rates(&disk, 1, flags, &made));
     }
     Class add_class(std::string_view name, std::uint32_t shares, Error &error) const {
         FOREBAY_MAKE_(Class, forebay_class_add(get(), name.data(), name.size(), shares, &made));
@@ -227,9 +227,9 @@ public:
         detail::check(forebay_scheduler_from_file(path.data(), path.size(), flags, &made));
         return Scheduler(made);
     }
-    static Scheduler from_figures(const forebay_disk &disk, std::uint32_t flags = 0) {
+    static Scheduler from_rates(const forebay_disk &disk, std::uint32_t flags = 0) {
         std::uint64_t made = 0;
-        detail::check(forebay_scheduler_from_figures(&disk, 1, flags, &made));
+        detail::check(forebay_scheduler_from_rates(&disk, 1, flags, &made));
         return Scheduler(made);
     }
     Class add_class(std::string_view name, std::uint32_t shares) const {

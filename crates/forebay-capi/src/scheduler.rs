@@ -73,7 +73,7 @@ pub unsafe extern "C" fn forebay_scheduler_from_file(
 
 /// A scheduler for `count` disks by their figures. All of them have the size of the first.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn forebay_scheduler_from_figures(
+pub unsafe extern "C" fn forebay_scheduler_from_rates(
     disks: *const forebay_disk,
     count: usize,
     flags: u32,

@@ -96,23 +96,23 @@ static void schedulers(void) {
         disks[i].disk.read_iops = disks[i].disk.write_iops = 100000;
         disks[i].disk.read_bandwidth = disks[i].disk.write_bandwidth = 1000000000;
     }
-    OK(forebay_scheduler_from_figures(&disks[0].disk, 2, 0, &scheduler));
+    OK(forebay_scheduler_from_rates(&disks[0].disk, 2, 0, &scheduler));
     OK(forebay_class_add(scheduler, FOREBAY_STR("class"), 100, &class));
     OK(forebay_class_on_disk(class, FOREBAY_STR("two"), &on));
     disks[1].newer = 7;
-    IS(FOREBAY_E_VERSION, forebay_scheduler_from_figures(&disks[0].disk, 2, 0, &scheduler));
+    IS(FOREBAY_E_VERSION, forebay_scheduler_from_rates(&disks[0].disk, 2, 0, &scheduler));
     disks[1].newer = 0;
     disks[1].disk.size = 8;
-    IS(FOREBAY_E_INVALID, forebay_scheduler_from_figures(&disks[0].disk, 2, 0, &scheduler));
-    IS(FOREBAY_E_INVALID, forebay_scheduler_from_figures(NULL, 1, 0, &scheduler));
+    IS(FOREBAY_E_INVALID, forebay_scheduler_from_rates(&disks[0].disk, 2, 0, &scheduler));
+    IS(FOREBAY_E_INVALID, forebay_scheduler_from_rates(NULL, 1, 0, &scheduler));
     disks[0].disk.read_iops = 0;
-    IS(FOREBAY_E_CONFIG, forebay_scheduler_from_figures(&disks[0].disk, 1, 0, &scheduler));
+    IS(FOREBAY_E_CONFIG, forebay_scheduler_from_rates(&disks[0].disk, 1, 0, &scheduler));
     disks[0].disk.name = "\xff";
     disks[0].disk.name_len = 1;
-    IS(FOREBAY_E_INVALID, forebay_scheduler_from_figures(&disks[0].disk, 1, 0, &scheduler));
+    IS(FOREBAY_E_INVALID, forebay_scheduler_from_rates(&disks[0].disk, 1, 0, &scheduler));
 
     OK(forebay_set_log(log_to, logged));
-    OK(forebay_scheduler_from_figures(NULL, 0, 0, &scheduler));
+    OK(forebay_scheduler_from_rates(NULL, 0, 0, &scheduler));
     OK(forebay_class_add(scheduler, FOREBAY_STR("class"), 100, &class));
     OK(forebay_class_on_file(class, unlisted, &on));
     for (int i = 0; i < 10000 && !__atomic_load_n(logged, __ATOMIC_ACQUIRE); i++)

@@ -37,7 +37,7 @@ static forebay_scheduler scheduler_of(uint64_t iops, uint32_t flags) {
     disk.read_iops = disk.write_iops = iops;
     disk.read_bandwidth = disk.write_bandwidth = iops * 100000;
     forebay_scheduler scheduler = 0;
-    OK(forebay_scheduler_from_figures(&disk, 1, flags, &scheduler));
+    OK(forebay_scheduler_from_rates(&disk, 1, flags, &scheduler));
     return scheduler;
 }
 

@@ -32,7 +32,7 @@ int main() {
     disk.name_len = 4;
     disk.read_iops = disk.write_iops = 100000;
     disk.read_bandwidth = disk.write_bandwidth = 1000000000;
-    auto scheduler = forebay::Scheduler::from_figures(disk);
+    auto scheduler = forebay::Scheduler::from_rates(disk);
     auto queries = scheduler.add_class("queries", 1000);
 
     {

@@ -20,7 +20,7 @@ int main(void) {
     if (library == NULL)
         fprintf(stderr, "%s\n", dlerror());
     CHECK(library != NULL);
-    LOAD(forebay_scheduler_from_figures);
+    LOAD(forebay_scheduler_from_rates);
     LOAD(forebay_class_add);
     LOAD(forebay_admit_callback);
     forebay_disk disk = FOREBAY_INIT(forebay_disk);
@@ -33,7 +33,7 @@ int main(void) {
     forebay_permit permit;
     forebay_waiting waiting;
     int called = 0, code;
-    CHECK(forebay_scheduler_from_figures_(&disk, 1, 0, &scheduler) == FOREBAY_OK);
+    CHECK(forebay_scheduler_from_rates_(&disk, 1, 0, &scheduler) == FOREBAY_OK);
     CHECK(forebay_class_add_(scheduler, FOREBAY_STR("class"), 100, &class) == FOREBAY_OK);
     do
         code = forebay_admit_callback_(class, FOREBAY_READ, 1 << 20, granted, &called, &permit, &waiting);
