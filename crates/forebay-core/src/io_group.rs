@@ -52,7 +52,7 @@ impl GroupConfig {
             shards_max: 64,
             requests_max: 1 << 20,
             tick_nanos: 500_000,
-            control: Control::Knee,
+            control: Control::Adaptive,
             latency_target: None,
         }
     }

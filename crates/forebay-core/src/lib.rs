@@ -102,7 +102,7 @@ mod time;
 
 pub use access::{Access, Place};
 pub use blocked::Blocked;
-pub use budget::{Ceiling, Constants, Control, LATENCY_GOAL_DEFAULT, Policy};
+pub use budget::{Ceiling, Control, FixedControl, LATENCY_GOAL_DEFAULT, Policy};
 pub use class_tree::{
     CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassError, ClassGroupId, ClassId,
     SHARES_MAX,

@@ -20,7 +20,7 @@ const ASK: Demand = Demand::new(COST, Op::Read, 4096, false);
 
 fn budget() -> Budget {
     // the window is 1.5 ms: two requests of 1 ms fill it
-    Budget::new(&Policy::pace_window(), &DiskModel::unmeasured(), false, Control::Figures, None)
+    Budget::new(&Policy::pace_window(), &DiskModel::unmeasured(), false, Control::Rates, None)
 }
 
 fn granted(reservation: Reservation) -> bool {

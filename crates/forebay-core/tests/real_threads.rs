@@ -107,7 +107,7 @@ fn used(policy: Policy) -> Option<u64> {
         write_bandwidth: 1_000_000_000,
     };
     let mut config = GroupConfig::new(DiskModel::from_rates(&rates).unwrap(), policy);
-    config.control = Control::Figures;
+    config.control = Control::Rates;
     config.shards_max = THREADS.len();
     let group = IoGroup::new(config);
     let host = Host {

@@ -387,7 +387,7 @@ fn the_parts_of_a_request_go_on_where_others_end() {
         let mut bed = Bed::with(64, |config| {
             config.model = model.clone();
             // at a pace, so that the disk has time for the seek
-            config.control = Control::Figures;
+            config.control = Control::Rates;
         });
         let id = bed.submit(op, LARGE);
         assert_eq!(bed.driver.parts(id).map(|(_, len)| len).collect::<Vec<_>>(), [512 << 10; 16]);

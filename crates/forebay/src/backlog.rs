@@ -166,7 +166,7 @@ mod tests {
             })
             .unwrap();
             // its disk does all that it gets at once: the figures are its speed
-            let control = Control::Figures;
+            let control = Control::Rates;
             let config = GroupConfig { control, ..GroupConfig::new(model, Policy::pace_window()) };
             let group = IoGroup::new(config);
             let queries = group.add_class(None, 1000).unwrap();

@@ -200,7 +200,7 @@ pub use validation::RequestError;
 pub use forebay_core;
 pub use forebay_core::{
     Access, Blocked, CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, Ceiling, ClassCounters,
-    Constants, Control, DiskRates, DiskTime, GroupCounters, LATENCY_GOAL_DEFAULT, LatencyTarget,
+    Control, DiskRates, DiskTime, FixedControl, GroupCounters, LATENCY_GOAL_DEFAULT, LatencyTarget,
     LatencyTargetError, LatencyTargetStatus, Limits, LoadStatus, ModelError, Op, Policy,
     QueueCounters, QueueDiscipline, SHARDS_MAX, SHARES_MAX,
 };

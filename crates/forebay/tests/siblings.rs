@@ -31,7 +31,7 @@ const SLOT_LEN: u64 = 64;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn disk(path: &Path) -> DiskConfig {
-    DiskConfig::new("disk", RATES).control(Control::Figures).shared_at(path)
+    DiskConfig::new("disk", RATES).control(Control::Rates).shared_at(path)
 }
 
 fn build(config: DiskConfig) -> Result<Scheduler, SchedulerError> {
@@ -315,7 +315,7 @@ fn a_segment_that_others_may_write_or_that_is_no_segment_is_refused() {
 #[test]
 fn a_fixed_part_is_that_of_the_figures() {
     let rates = |part: Option<f64>| {
-        let config = DiskConfig::new("disk", RATES).control(Control::Figures);
+        let config = DiskConfig::new("disk", RATES).control(Control::Rates);
         let config = part.into_iter().fold(config, DiskConfig::share_of_disk);
         let scheduler = build(config).unwrap();
         let class = scheduler.add_class("class", 100).unwrap();

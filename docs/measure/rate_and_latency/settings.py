@@ -8,7 +8,7 @@ PACED_WINDOWS = (1, 1.5, 2, 3, 4, 6, 8, 12)
 
 NONE = [("none", ["--policy", "none"])]
 POLICIES = [(policy, ["--policy", policy]) for policy in ("littles-law", "two-level-bucket")]
-FIGURES = [("figures", ["--control", "figures"])]
+FIGURES = [("figures", ["--control", "rates"])]
 TARGETS = [(target, ["--latency-target", target]) for target in ("p95=1ms", "p95=2ms", "disk:p95=1ms")]
 COUNTS = (5, 12, 41)
 

@@ -147,7 +147,7 @@ impl Default for SchedulerConfig {
 impl SchedulerConfig {
     /// Pace and window of the figures, which no trial changes.
     pub fn by_figures() -> Self {
-        Self { control: Control::Figures, ..Self::default() }
+        Self { control: Control::Rates, ..Self::default() }
     }
 }
 

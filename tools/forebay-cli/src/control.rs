@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use forebay_core::{Constants, Control};
+use forebay_core::{Control, FixedControl};
 
 use crate::span;
 
@@ -14,7 +14,7 @@ const PACE_MAX: f64 = 1000.0;
 /// What decides how much work --policy pace+window sends to the disk.
 #[derive(Args)]
 pub(crate) struct ControlOptions {
-    /// What decides how much work --policy pace+window sends to the disk [default: knee]
+    /// What decides how much work --policy pace+window sends to the disk [default: adaptive]
     #[arg(long, alias = "ceiling", value_enum)]
     control: Option<ControlName>,
     /// A constant window in disk time, and a constant pace as a factor on the rates of the
@@ -27,10 +27,12 @@ pub(crate) struct ControlOptions {
 enum ControlName {
     /// Trials find the smallest window that gives the full throughput of the present mix of
     /// requests
-    Knee,
+    #[value(alias = "knee")]
+    Adaptive,
     /// The rates of the properties file: never faster than they say, with at most two effective
     /// goals of disk time in flight
-    Figures,
+    #[value(alias = "figures")]
+    Rates,
 }
 
 impl ControlOptions {
@@ -38,8 +40,8 @@ impl ControlOptions {
     pub(crate) fn control(&self) -> Control {
         match (self.fixed, self.control) {
             (Some(Fixed(constants)), _) => Control::Fixed(constants),
-            (None, Some(ControlName::Figures)) => Control::Figures,
-            (None, None | Some(ControlName::Knee)) => Control::Knee,
+            (None, Some(ControlName::Rates)) => Control::Rates,
+            (None, None | Some(ControlName::Adaptive)) => Control::Adaptive,
         }
     }
 
@@ -55,7 +57,7 @@ impl ControlOptions {
 
 /// A window and a pace, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fixed(Constants);
+struct Fixed(FixedControl);
 
 impl FromStr for Fixed {
     type Err = String;
@@ -70,7 +72,7 @@ impl FromStr for Fixed {
             }
         }
         let window: Duration = window.ok_or("there is no window; add window=TIME")?;
-        Ok(Self(Constants { window, pace_permille }))
+        Ok(Self(FixedControl { window, pace_permille }))
     }
 }
 
@@ -94,8 +96,8 @@ mod tests {
     fn constants_are_a_window_and_a_pace() {
         let of = |text: &str| text.parse::<Fixed>().map(|Fixed(constants)| constants);
         let window = Duration::from_micros(1500);
-        assert_eq!(of("window=1.5ms"), Ok(Constants { window, pace_permille: None }));
-        let half = Constants { window, pace_permille: Some(500) };
+        assert_eq!(of("window=1.5ms"), Ok(FixedControl { window, pace_permille: None }));
+        let half = FixedControl { window, pace_permille: Some(500) };
         assert_eq!(of("pace=0.5,window=1.5ms"), Ok(half));
         for wrong in ["", "pace=1", "window=0s", "window=1ms,pace=0", "window=1ms,pace=inf", "1ms"]
         {

@@ -50,7 +50,7 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
     /// How long requests may wait inside the disk [default: as long as the disk needs; 0.75ms with
-    /// --control figures]
+    /// --control rates]
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     latency_goal: Option<Duration>,
     #[command(flatten)]
@@ -202,7 +202,7 @@ impl LoadOptions {
     pub(crate) fn control(&self) -> Control {
         match self.policy {
             PolicyName::PaceWindow => self.control.control(),
-            _ => Control::Figures,
+            _ => Control::Rates,
         }
     }
 

@@ -33,18 +33,18 @@ pub enum Control {
     /// long as that helps. Under a [ceiling](crate::IoGroup::set_ceiling) the pace is one second of
     /// disk time per second.
     #[default]
-    Knee,
-    /// The figures: one second of disk time per second, and at most two effective goals of it
+    Adaptive,
+    /// The rates of the disk: one second of disk time per second, and at most two effective goals of it
     /// unfinished. The latency goal is 0.75 ms unless stated. Nothing corrects them: whether a
     /// latency target holds is measured only.
-    Figures,
-    /// Constants, for comparisons.
-    Fixed(Constants),
+    Rates,
+    /// A constant window and pace, for comparisons.
+    Fixed(FixedControl),
 }
 
 /// A constant window and a constant pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Constants {
+pub struct FixedControl {
     /// Most disk time that may be unfinished, at most 100 s.
     pub window: Duration,
     /// Disk time per time, in thousandths of the figures' rate; `None` if the pace does not bind.
@@ -61,7 +61,7 @@ pub(super) struct Controller {
 
 #[derive(Debug)]
 enum Kind {
-    Figures,
+    Rates,
     Knee(Box<Padded<Knee>>),
     Fixed { window: u64, price: Price },
 }
@@ -69,9 +69,9 @@ enum Kind {
 impl Controller {
     pub(super) fn new(control: Control) -> Self {
         let kind = match control {
-            Control::Figures => Kind::Figures,
-            Control::Knee => Kind::Knee(Box::new(Padded(Knee::new()))),
-            Control::Fixed(Constants { window, pace_permille }) => {
+            Control::Rates => Kind::Rates,
+            Control::Adaptive => Kind::Knee(Box::new(Padded(Knee::new()))),
+            Control::Fixed(FixedControl { window, pace_permille }) => {
                 let nanos = saturating_nanos(window).min(super::goal::GOAL_NANOS_MAX);
                 let pace = pace_permille.map_or(PACE_OUT_OF_THE_WAY, u64::from);
                 Kind::Fixed { window: DiskTime::from_nanos(nanos).units(), price: at_pace(pace) }
@@ -98,7 +98,7 @@ impl Controller {
     #[inline]
     pub(super) fn reserves_for_fresh(&self) -> bool {
         match &self.kind {
-            Kind::Figures => false,
+            Kind::Rates => false,
             Kind::Knee(knee) => knee.0.reserves_for_fresh(),
             Kind::Fixed { .. } => true,
         }
@@ -106,7 +106,7 @@ impl Controller {
 
     /// The latency goal where none is stated.
     pub(super) fn unstated_goal(&self) -> Duration {
-        if let Kind::Figures = self.kind { LATENCY_GOAL_DEFAULT } else { Duration::ZERO }
+        if let Kind::Rates = self.kind { LATENCY_GOAL_DEFAULT } else { Duration::ZERO }
     }
 
     /// What a unit of disk time costs of the pace, where it costs that much by the figures.
@@ -114,7 +114,7 @@ impl Controller {
     pub(super) fn price(&self, by_figures: impl Fn() -> Price) -> Price {
         let unbound = match &self.kind {
             // they bind always
-            Kind::Figures => return by_figures(),
+            Kind::Rates => return by_figures(),
             // trials of one process would take the disk from the others
             Kind::Knee(_) if self.part.is_in_force() => by_figures(),
             Kind::Knee(_) => const { at_pace(PACE_OUT_OF_THE_WAY) },
@@ -127,7 +127,7 @@ impl Controller {
     #[inline]
     pub(super) fn window(&self, goal: DiskTime) -> Option<u64> {
         match &self.kind {
-            Kind::Figures => None,
+            Kind::Rates => None,
             Kind::Knee(_) if self.part.is_in_force() => None,
             Kind::Knee(knee) => Some(knee.0.window(goal)),
             Kind::Fixed { window, .. } => Some(*window),

@@ -35,7 +35,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 pub use ceiling::Ceiling;
-pub use control::{Constants, Control};
+pub use control::{Control, FixedControl};
 pub(crate) use demand::{ChargeContext, Demand, Refusal, Reservation};
 pub(crate) use knee::{Completed, WindowSample};
 pub(crate) use mix::Dispatched;
@@ -105,7 +105,7 @@ impl Budget {
         target: Option<LatencyTarget>,
     ) -> Self {
         let has_window = matches!(policy, Policy::PaceWindow { .. });
-        let controller = Controller::new(if has_window { control } else { Control::Figures });
+        let controller = Controller::new(if has_window { control } else { Control::Rates });
         let goal = Goal::new(policy, model, controller.unstated_goal());
         let target = target.filter(|_| has_window);
         controller.set_target(target);

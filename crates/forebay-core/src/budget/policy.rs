@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// Latency goal of [`Control::Figures`](crate::Control::Figures), and of policies to compare with,
+/// Latency goal of [`Control::Rates`](crate::Control::Rates), and of policies to compare with,
 /// unless stated: 1.5 times a tick of 0.5 ms. It is longer than a tick, so that a burst of one goal
 /// lasts until a thread's next turn. A longer one makes urgent requests wait longer in the disk.
 pub const LATENCY_GOAL_DEFAULT: Duration = Duration::from_micros(750);

@@ -26,19 +26,19 @@ fn the_effective_goal_covers_a_slow_disk() {
         &Policy::pace_window(),
         &model(100_000, 1_000_000_000),
         false,
-        Control::Figures,
+        Control::Rates,
         None,
     );
     assert_eq!(fast.effective_goal(), DiskTime::from_nanos(750_000));
     // 128 KiB take 10.4 ms on this one
     let slow =
-        Budget::new(&Policy::pace_window(), &model(500, 12_500_000), false, Control::Figures, None);
+        Budget::new(&Policy::pace_window(), &model(500, 12_500_000), false, Control::Rates, None);
     assert_eq!(slow.effective_goal().as_nanos_ceil(), 10_485_760);
     let policy = Policy::PaceWindow {
         latency_goal: LATENCY_GOAL_DEFAULT,
         base_latency: Some(Duration::from_millis(30)),
     };
-    let far = Budget::new(&policy, &model(500, 12_500_000), false, Control::Figures, None);
+    let far = Budget::new(&policy, &model(500, 12_500_000), false, Control::Rates, None);
     assert_eq!(far.effective_goal(), DiskTime::from_nanos(30_000_000));
     assert_eq!(far.window(), DiskTime::from_nanos(60_000_000));
 }
@@ -49,7 +49,7 @@ fn a_slow_base_latency_is_learnt_from_light_load() {
         &Policy::pace_window(),
         &model(100_000, 1_000_000_000),
         false,
-        Control::Figures,
+        Control::Rates,
         None,
     );
     for turn in 1..=8 {
@@ -68,7 +68,7 @@ fn a_base_latency_that_is_stated_later_is_not_unlearnt() {
         &Policy::pace_window(),
         &model(100_000, 1_000_000_000),
         false,
-        Control::Figures,
+        Control::Rates,
         None,
     );
     budget.set_base_latency(Duration::from_millis(5));
@@ -76,7 +76,7 @@ fn a_base_latency_that_is_stated_later_is_not_unlearnt() {
     (1..=32).for_each(|turn| budget.observe_idle_service(at(turn), 100_000));
     assert_eq!(budget.effective_goal(), DiskTime::from_nanos(5_000_000));
     let law = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
-    let other = Budget::new(&law, &model(100_000, 1_000_000_000), false, Control::Figures, None);
+    let other = Budget::new(&law, &model(100_000, 1_000_000_000), false, Control::Rates, None);
     other.set_base_latency(Duration::from_millis(5));
     assert_eq!(other.effective_goal(), DiskTime::from_nanos(750_000));
 }
@@ -87,7 +87,7 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
         &Policy::pace_window(),
         &model(100_000, 1_000_000_000),
         false,
-        Control::Figures,
+        Control::Rates,
         None,
     );
     let cost = DiskTime::from_nanos(200_000);
@@ -111,13 +111,8 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
 
 #[test]
 fn an_unsplittable_request_larger_than_everything_goes_alone() {
-    let budget = Budget::new(
-        &Policy::pace_window(),
-        &model(5_000, 10_000_000),
-        false,
-        Control::Figures,
-        None,
-    );
+    let budget =
+        Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false, Control::Rates, None);
     let cost = DiskTime::from_nanos(800_000_000);
     let demand = Demand::new(cost, Op::Write, 8 << 20, false);
     let grant = |now| reserve(&budget, now, &demand);
@@ -131,7 +126,7 @@ fn demand(model: &DiskModel, op: Op, len: u64) -> Demand {
 
 /// How many requests go at once into an idle disk.
 fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
-    let budget = Budget::new(policy, model, false, Control::Figures, None);
+    let budget = Budget::new(policy, model, false, Control::Rates, None);
     let demand = demand(model, op, len);
     let grant = || reserve(&budget, 1_000_000_000, &demand);
     (0..10_000).take_while(|_| matches!(grant(), Reservation::Granted { .. })).count()
@@ -160,7 +155,7 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
         (Policy::TwoLevelBucket { latency_goal: goal }, 8),
     ];
     for (policy, expected) in policies {
-        let budget = Budget::new(&policy, &model, false, Control::Figures, None);
+        let budget = Budget::new(&policy, &model, false, Control::Rates, None);
         let mut granted = 0;
         for step in 0..1_000 {
             let grant = || reserve(&budget, 1_000_000_000 + step * 100_000, &demand);
@@ -179,7 +174,7 @@ fn a_flow_ratio_above_the_limit_raises_prices() {
         &Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT },
         &model,
         false,
-        Control::Figures,
+        Control::Rates,
         None,
     );
     let (cost, goal) = (DiskTime::from_nanos(100_000), budget.effective_goal());
@@ -199,7 +194,7 @@ fn with_constant_window(goals: u32) -> Budget {
         latency_goal: Duration::from_millis(1),
         base_latency: Some(Duration::from_micros(100)),
     };
-    let control = Control::Fixed(Constants { window, pace_permille: None });
+    let control = Control::Fixed(FixedControl { window, pace_permille: None });
     Budget::new(&policy, &model(1_000_000, 10_000_000_000), false, control, None)
 }
 
@@ -231,7 +226,7 @@ fn under_a_ceiling_the_pace_is_that_of_the_figures_and_trials_find_the_window() 
     let demand = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
     let stated = LatencyTarget::new(Op::Read, 950, Duration::from_millis(1)).ok();
     for (ceiling, expected) in [(Ceiling::Always, 100), (Ceiling::Never, 1_000)] {
-        let budget = Budget::new(&policy, &model, false, Control::Knee, stated);
+        let budget = Budget::new(&policy, &model, false, Control::Adaptive, stated);
         budget.set_ceiling(ceiling);
         let step = |now: u64| {
             let granted = matches!(reserve(&budget, now, &demand), Reservation::Granted { .. });
@@ -254,7 +249,7 @@ fn the_target_in_force_set_again_changes_nothing() {
     let target = |millis| LatencyTarget::new(Op::Read, 950, Duration::from_millis(millis)).ok();
     let policy = Policy::pace_window();
     let model = model(100_000, 1_000_000_000);
-    let budget = Budget::new(&policy, &model, false, Control::Knee, target(1));
+    let budget = Budget::new(&policy, &model, false, Control::Adaptive, target(1));
     let is_new = |target| budget.service.0.set_target(target);
     assert_eq!(
         [target(1), target(2), target(2), None, None].map(is_new),
@@ -265,7 +260,7 @@ fn the_target_in_force_set_again_changes_nothing() {
 #[test]
 fn parked_grants_come_back_at_the_rate_of_the_figures_where_the_pace_does_not_bind() {
     let model = model(100_000, 1_000_000_000);
-    let budget = Budget::new(&Policy::pace_window(), &model, false, Control::Knee, None);
+    let budget = Budget::new(&Policy::pace_window(), &model, false, Control::Adaptive, None);
     let demand = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
     let begin = 1_000_000_000;
     while budget.reenter(Time::from_nanos(begin), &demand) {}
@@ -278,7 +273,7 @@ fn parked_grants_come_back_at_the_rate_of_the_figures_where_the_pace_does_not_bi
 #[test]
 fn the_end_of_a_burst_changes_nothing_where_figures_bind_anyway() {
     let model = model(100_000, 1_000_000_000);
-    let budget = Budget::new(&Policy::pace_window(), &model, false, Control::Figures, None);
+    let budget = Budget::new(&Policy::pace_window(), &model, false, Control::Rates, None);
     let before = budget.price();
     budget.set_ceiling(Ceiling::AfterBurst);
     (0..100).for_each(|_| budget.controller.figures_bound.end_period(1_000, true));
@@ -289,7 +284,7 @@ fn the_end_of_a_burst_changes_nothing_where_figures_bind_anyway() {
 fn a_part_scales_pace_and_window_and_what_is_owed_until_the_disk_is_this_process_s_alone() {
     let model = model(100_000, 1_000_000_000);
     let demand = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, true);
-    for control in [Control::Knee, Control::Figures] {
+    for control in [Control::Adaptive, Control::Rates] {
         let budget = Budget::new(&Policy::pace_window(), &model, false, control, None);
         let begin = 1_000_000_000;
         let alone = budget.window_in_force();
@@ -316,7 +311,7 @@ fn a_part_scales_pace_and_window_and_what_is_owed_until_the_disk_is_this_process
         let burst = budget.effective_goal().as_nanos_ceil().div_ceil(40_000);
         assert_eq!(granted.count() as u64, burst + 25, "{control:?}");
         budget.set_base_latency(Duration::from_micros(200));
-        let known = if control == Control::Knee { 100_000 } else { 375_000 };
+        let known = if control == Control::Adaptive { 100_000 } else { 375_000 };
         assert_eq!(budget.window_in_force(), DiskTime::from_nanos(known));
         budget.set_base_latency(Duration::ZERO);
         set_part(None);

@@ -83,7 +83,7 @@ impl Loops {
     fn new(run: Run) -> Self {
         let base_latency = Some(Duration::from_nanos(run.latency));
         let latency_goal = match run.control {
-            Control::Figures => LATENCY_GOAL_DEFAULT,
+            Control::Rates => LATENCY_GOAL_DEFAULT,
             _ => Duration::ZERO,
         };
         let policy = Policy::PaceWindow { latency_goal, base_latency };
@@ -272,7 +272,7 @@ struct Measured {
 fn outcome(run: Run) -> Measured {
     let mut loops = Loops::new(run);
     let (settled, least) = match run.control {
-        Control::Figures => (50 * MILLI, SECOND / 4),
+        Control::Rates => (50 * MILLI, SECOND / 4),
         _ => (SECOND, 2 * SECOND),
     };
     loops.run_until(settled);
@@ -329,7 +329,7 @@ fn runs(shares: &'static [u32], turns: &[(u64, u64)]) -> impl Iterator<Item = Ru
                 for latency in [50_000, 2 * MILLI] {
                     let turns = Turns::Late(from * 1000, to * 1000);
                     let seed = from + to + disk_takes;
-                    let control = Control::Figures;
+                    let control = Control::Rates;
                     runs.push(Run { shares, turns, asks, disk_takes, latency, seed, control });
                 }
             }
@@ -393,7 +393,7 @@ fn several_shards_that_turn_rarely_have_their_shares() {
 /// above, those with 4 requests per turn on the fastest and the fourth disk.
 fn by_trials(shares: &'static [u32]) -> impl Iterator<Item = Run> {
     let is_one_of = |run: &Run| run.asks == 4 && matches!(run.disk_takes, 100 | 110);
-    runs(shares, &REGULAR).filter(is_one_of).map(|run| Run { control: Control::Knee, ..run })
+    runs(shares, &REGULAR).filter(is_one_of).map(|run| Run { control: Control::Adaptive, ..run })
 }
 
 #[test]
@@ -454,7 +454,7 @@ fn shards_that_are_away_now_and_then_have_their_shares() {
                         disk_takes,
                         latency,
                         seed: away + disk_takes,
-                        control: Control::Figures,
+                        control: Control::Rates,
                     });
                 }
             }

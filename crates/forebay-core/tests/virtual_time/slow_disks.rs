@@ -176,7 +176,7 @@ fn a_class_that_had_the_disk_when_it_stood_still_does_not_pay_beside_one_that_wa
 /// A prompt thread waits for an answer for as long as the disk takes. Nothing is bridged for it.
 #[test]
 fn a_thread_whose_only_request_takes_long_is_not_away() {
-    for (control, slowness) in [(Control::Figures, 200), (Control::Knee, 100)] {
+    for (control, slowness) in [(Control::Rates, 200), (Control::Adaptive, 100)] {
         let config = by_figures(model(3_000, 131_072_000), Policy::pace_window());
         let mut world = World::with_config(GroupConfig { control, ..config }, 1);
         world.disk.slowness = slowness;

@@ -93,7 +93,7 @@ pub(crate) struct World {
 
 /// A group whose pace and window are those of the figures, which is what these tests are about.
 pub(crate) fn by_figures(model: DiskModel, policy: Policy) -> GroupConfig {
-    GroupConfig { control: Control::Figures, ..GroupConfig::new(model, policy) }
+    GroupConfig { control: Control::Rates, ..GroupConfig::new(model, policy) }
 }
 
 impl World {

@@ -48,7 +48,7 @@ impl DiskConfig {
 
     const fn of(name: String, properties: DiskProperties) -> Self {
         let (policy, order) = (Policy::pace_window(), QueueDiscipline::StartTime);
-        Self { name, properties, policy, order, control: Control::Knee }
+        Self { name, properties, policy, order, control: Control::Adaptive }
     }
 
     /// Adds a directory on the disk, or its block device: files on the same
@@ -75,7 +75,7 @@ impl DiskConfig {
     }
 
     /// Sets what requests may take under load, or that nothing is promised; what the properties
-    /// say unless set. [`Control::Knee`] makes the window smaller while the target is missed. Only
+    /// say unless set. [`Control::Adaptive`] makes the window smaller while the target is missed. Only
     /// [`Policy::PaceWindow`] has a target.
     ///
     /// Permits count too: hold them around the I/O alone.
@@ -86,7 +86,7 @@ impl DiskConfig {
     }
 
     /// Sets what decides how much work [`Policy::PaceWindow`] sends to the disk;
-    /// [`Control::Knee`] unless set. A disk that is applied again keeps the control that it was
+    /// [`Control::Adaptive`] unless set. A disk that is applied again keeps the control that it was
     /// made with.
     #[must_use]
     pub fn control(mut self, control: Control) -> Self {

@@ -306,7 +306,7 @@ mod tests {
             order: QueueDiscipline::StartTime,
             duplex: false,
             latency_target: None,
-            control: Control::Figures,
+            control: Control::Rates,
         };
         let add = |registry: &mut Registry, name| {
             registry.add_disk(name, &DiskModel::unmeasured(), &rules, layout).unwrap();

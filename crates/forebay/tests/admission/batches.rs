@@ -99,7 +99,7 @@ fn what_is_wrong_with_one_request_is_said_before_any_is_queued() {
 
 #[test]
 fn a_batch_is_of_one_direction_of_a_duplex_disk_and_single_where_requests_are_counted() {
-    let duplex = DiskConfig::new("disk", FAST).duplex(true).control(Control::Figures);
+    let duplex = DiskConfig::new("disk", FAST).duplex(true).control(Control::Rates);
     let scheduler = Scheduler::builder().disk(duplex).build().unwrap();
     let class = scheduler.add_class("class", 100).unwrap();
     let requests = [READ, READ, (Op::Write, 4096), (Op::Flush, 0), READ];

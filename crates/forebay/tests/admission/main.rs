@@ -24,7 +24,7 @@ const FAST: DiskRates = DiskRates {
 
 fn scheduler(rates: DiskRates, policy: Policy) -> Scheduler {
     // these tests are about what waits, for the pace and for a window of two goals
-    let disk = DiskConfig::new("disk", rates).policy(policy).control(Control::Figures);
+    let disk = DiskConfig::new("disk", rates).policy(policy).control(Control::Rates);
     Scheduler::builder().disk(disk).build().unwrap()
 }
 

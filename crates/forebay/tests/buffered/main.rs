@@ -52,7 +52,7 @@ impl Bed {
 
     /// The class has this limit, and parts are of 1 MiB.
     fn limited(bytes_per_second: u64) -> Self {
-        let bed = Self::by(Control::Figures);
+        let bed = Self::by(Control::Rates);
         let limits = Limits { bytes_per_second: Some(bytes_per_second), ..Limits::default() };
         bed.class.set_limits(&limits).unwrap();
         bed

@@ -16,7 +16,7 @@ use crate::{Bed, FAST, MIB, pattern};
 fn without_permits() -> (tempfile::TempDir, Scheduler) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     // its parts are of 1 MiB
-    let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path()).control(Control::Figures);
+    let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path()).control(Control::Rates);
     let scheduler = Scheduler::builder().disk(disk).shards_max(1).build().unwrap();
     let options = FileOptions::new().write(true).create(true);
     let file = scheduler.open(dir.path().join("other"), &options).unwrap();

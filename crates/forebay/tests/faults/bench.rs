@@ -41,7 +41,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// `None` where this system cannot mount; it says why.
     pub(crate) fn new(backend: BackendChoice, disk: Disk) -> Option<Self> {
-        Self::with(backend, disk, DiskConfig::new("served", RATES).control(Control::Figures))
+        Self::with(backend, disk, DiskConfig::new("served", RATES).control(Control::Rates))
     }
 
     /// With the disk `served` scheduled as this says.

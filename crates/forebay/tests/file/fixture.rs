@@ -41,7 +41,7 @@ impl Bed {
     pub(crate) fn with(backend: BackendChoice, rates: DiskRates, io_queues: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         // these tests are about what waits for the pace
-        let disk = DiskConfig::new("disk", rates).mountpoint(dir.path()).control(Control::Figures);
+        let disk = DiskConfig::new("disk", rates).mountpoint(dir.path()).control(Control::Rates);
         let builder = Scheduler::builder().disk(disk).io_queues(io_queues);
         let scheduler = builder.engine(engine(backend)).build().unwrap();
         let class = scheduler.add_class("class", 100).unwrap();

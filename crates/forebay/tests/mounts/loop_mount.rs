@@ -148,7 +148,7 @@ pub(crate) fn unmount(point: &Path) -> bool {
 /// A scheduler with one disk, `disk`, at this mountpoint.
 pub(crate) fn listing(mountpoint: impl Into<PathBuf>) -> SchedulerBuilder {
     // at the pace of the figures, so that the kernel has time for what it does meanwhile
-    let disk = DiskConfig::new("disk", RATES).mountpoint(mountpoint).control(Control::Figures);
+    let disk = DiskConfig::new("disk", RATES).mountpoint(mountpoint).control(Control::Rates);
     Scheduler::builder().disk(disk)
 }
 

@@ -43,7 +43,7 @@ impl Bed {
     pub(crate) fn with(rates: DiskRates, config: &EngineConfig) -> Self {
         let dir = tempfile::tempdir().unwrap();
         // these tests are about what waits for the pace
-        let disk = DiskConfig::new("disk", rates).mountpoint(dir.path()).control(Control::Figures);
+        let disk = DiskConfig::new("disk", rates).mountpoint(dir.path()).control(Control::Rates);
         let scheduler = Scheduler::builder().disk(disk).build().unwrap();
         let class = scheduler.add_class("class", 100).unwrap();
         let shard = scheduler.disk("disk").unwrap().shard(config).unwrap();

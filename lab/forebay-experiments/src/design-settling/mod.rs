@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use forebay_core::{Constants, Control, DiskRates, GroupConfig, IoGroup, Policy, Time};
+use forebay_core::{Control, DiskRates, FixedControl, GroupConfig, IoGroup, Policy, Time};
 use forebay_report::Table;
 use forebay_sim::disk::{Fault, SimDisk};
 use forebay_sim::simulation::{Period, SchedulerConfig, Trace};
@@ -168,7 +168,7 @@ fn best_constant(
     let mut seen = Vec::new();
     for halves in HALF_GOALS {
         let window = goal * halves / 2;
-        let control = Control::Fixed(Constants { window, pace_permille: None });
+        let control = Control::Fixed(FixedControl { window, pace_permille: None });
         seen.push(settled(&run_of(seed, disk, change, control, bins_after)?));
     }
     let most = seen.iter().map(|seen| seen.0).fold(0.0, f64::max);
@@ -207,7 +207,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
             let mut after = Vec::new();
             let mut last = (0.0, 0.0);
             for seed in seed.and_following(seeds) {
-                let bins = run_of(seed, disk, change, Control::Knee, bins_after)?;
+                let bins = run_of(seed, disk, change, Control::Adaptive, bins_after)?;
                 last = settled(&bins);
                 after.push(settles_after(&bins, best).unwrap_or(u64::MAX));
             }
@@ -241,7 +241,7 @@ mod tests {
         for seed in seeds() {
             for change in [Change::WritesJoin, Change::DiskSlows] {
                 let best = best_constant(seed, DISKS[2], change, 15).unwrap();
-                let bins = run_of(seed, DISKS[2], change, Control::Knee, 15).unwrap();
+                let bins = run_of(seed, DISKS[2], change, Control::Adaptive, 15).unwrap();
                 let after = settles_after(&bins, best);
                 assert!(after.is_some_and(|millis| millis <= 200), "{change:?}: {after:?}");
             }

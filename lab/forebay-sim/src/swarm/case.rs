@@ -151,7 +151,7 @@ impl Case {
                 policy: Some(settings.policy.policy()),
                 duplex: settings.duplex,
                 latency_target: settings.latency_target,
-                control: if settings.finds_window { Control::Knee } else { Control::Figures },
+                control: if settings.finds_window { Control::Adaptive } else { Control::Rates },
                 ..SchedulerConfig::default()
             },
             warmup: Duration::ZERO,

@@ -60,7 +60,7 @@ fn in_disk_ms(policy: Policy, writes: u32) -> [f64; 2] {
     config.warmup = Duration::from_millis(500);
     config.duration = Duration::from_secs(1);
     config.scheduler.policy = Some(policy);
-    config.scheduler.control = Control::Figures;
+    config.scheduler.control = Control::Rates;
     let outcome = Simulation::new(config).and_then(Simulation::run).unwrap();
     let took = &outcome.result.classes[0].disk_us;
     [took.p50 / 1e3, took.p99 / 1e3]

@@ -29,7 +29,7 @@ fn run(options: &str, seed: u64) -> [ClassResult; 2] {
     let base_latency = None;
     let latency_goal = Duration::from_micros(100);
     config.scheduler.policy = Some(Policy::PaceWindow { latency_goal, base_latency });
-    config.scheduler.control = Control::Figures;
+    config.scheduler.control = Control::Rates;
     let outcome = Simulation::new(config).and_then(Simulation::run).unwrap();
     let of = |name| outcome.result.classes.iter().find(|class| class.name == name).unwrap();
     ["reads", "deletes"].map(|name| of(name).clone())

@@ -21,7 +21,7 @@ fn on_a_hard_disk(text: &str, shards: u32, policy: Option<Policy>) -> Vec<ClassR
         ..SimulationConfig::new(jobs(text, shards), disk)
     };
     config.scheduler.policy = policy;
-    config.scheduler.control = Control::Figures;
+    config.scheduler.control = Control::Rates;
     run(config).result.classes
 }
 

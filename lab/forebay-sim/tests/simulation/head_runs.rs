@@ -42,7 +42,7 @@ fn few_reads_leave_a_hard_disk_to_a_stream_and_are_soon_served() {
     // a fifth of the 165 per second that the disk does
     let rest = ", rps: 2}, options: {pause_distribution: poisson}";
     let reads = job("reads", "randread", 4, "4kB", rest);
-    for control in [Control::Figures, Control::Knee] {
+    for control in [Control::Rates, Control::Adaptive] {
         let [reads, bulk] = minute(&reads, control);
         let bandwidth = bulk.bandwidth_bytes_per_second as f64 / 1e6;
         let p99 = reads.latency_us.p99 / 1e3;
@@ -53,7 +53,7 @@ fn few_reads_leave_a_hard_disk_to_a_stream_and_are_soon_served() {
 
 #[test]
 fn a_stream_and_random_reads_share_what_a_hard_disk_does_of_both() {
-    let [reads, bulk] = minute(&job("reads", "randread", 64, "4kB", "}"), Control::Knee);
+    let [reads, bulk] = minute(&job("reads", "randread", 64, "4kB", "}"), Control::Adaptive);
     let bandwidth = bulk.bandwidth_bytes_per_second as f64 / 1e6;
     assert!(bandwidth > 34.0 && reads.iops > 260.0, "{bandwidth} MB/s, {} reads/s", reads.iops);
     // a request of either is charged the same

@@ -66,7 +66,7 @@ fn run_for(
         }
     });
     if how == How::Figures {
-        config.scheduler.control = Control::Figures;
+        config.scheduler.control = Control::Rates;
     }
     if let How::Target(target) = how {
         config.scheduler.latency_target = Some(target.parse().unwrap());

@@ -86,7 +86,7 @@ fn run(loss: Loss, uneven: bool, policy: Policy, seed: u64) -> RunResult {
     let model = DiskModel::from_rates(&disk.rates()).unwrap();
     let mut config = SimulationConfig::new(jobs, disk);
     config.scheduler.model = Some(model);
-    config.scheduler.control = Control::Figures;
+    config.scheduler.control = Control::Rates;
     config.scheduler.policy = Some(policy);
     config.warmup = Duration::from_millis(500);
     config.duration = Duration::from_secs(10);

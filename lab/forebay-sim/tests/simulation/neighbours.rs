@@ -104,7 +104,7 @@ fn class<'a>(result: &'a RunResult, name: &str) -> &'a ClassResult {
 /// percentile is.
 fn gain(disk: impl Fn() -> Box<dyn SimDisk>) -> (f64, f64) {
     let [figures, trials] =
-        [Control::Figures, Control::Knee].map(|control| run(disk(), control, 10));
+        [Control::Rates, Control::Adaptive].map(|control| run(disk(), control, 10));
     let bulk = |result: &RunResult| class(result, "bulk").bandwidth_bytes_per_second as f64;
     let p99 = |result: &RunResult| class(result, "reads").latency_us.p99;
     let reads = |result: &RunResult| class(result, "reads").iops;
@@ -155,7 +155,7 @@ fn figures_that_last_beside_a_burst_keep_reads_from_waiting_behind_a_full_write_
                 program: 128kB\nwrite_buffer: 64MB\n";
     let disk = || DiskSpec::parse(&Source::new("disk", text)).unwrap().build(1);
     let [never, after_burst] = [Ceiling::Never, Ceiling::AfterBurst]
-        .map(|ceiling| run_under(ceiling, disk(), Control::Knee, 1));
+        .map(|ceiling| run_under(ceiling, disk(), Control::Adaptive, 1));
     let p99 = |result: &RunResult| class(result, "reads").latency_us.p99;
     let bulk = |result: &RunResult| class(result, "bulk").bandwidth_bytes_per_second as f64;
     let (latency, rate) = (p99(&after_burst) / p99(&never), bulk(&after_burst) / bulk(&never));

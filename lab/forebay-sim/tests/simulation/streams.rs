@@ -78,7 +78,7 @@ fn on_a_hard_disk(text: &str, shards: u32, policy: Option<Policy>) -> (Outcome, 
         ..SimulationConfig::new(jobs(text, shards), Box::new(disk))
     };
     config.scheduler.policy = policy;
-    config.scheduler.control = Control::Figures;
+    config.scheduler.control = Control::Rates;
     let outcome = run(config);
     let [reads, writes] = &*spent;
     let part = |spent: &AtomicU64| spent.load(Ordering::Relaxed) as f64 / 21e9;

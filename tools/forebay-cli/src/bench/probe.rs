@@ -132,7 +132,7 @@ impl Probe<'_> {
             disk: &Disk::unmeasured(),
             policy: Policy::Unlimited,
             latency_target: None,
-            control: Control::Figures,
+            control: Control::Rates,
             order: QueueDiscipline::StartTime,
             topology: Topology::PerThread,
             io_queues: 1,

@@ -39,7 +39,7 @@ pub(crate) const STORIES: &[Story] = &[
         // where a disk takes long to answer, nothing tells this from one that is full
         says: None,
         figures_percent: 50,
-        config: |config| config.scheduler.control = Control::Figures,
+        config: |config| config.scheduler.control = Control::Rates,
         ..HEALTHY
     },
     Story {

@@ -60,7 +60,7 @@ fn beside(
     command.args(["sim", "run"]).arg(lab.file("jobs.yaml", jobs)).arg("--disk").arg(disk);
     command.args(["--duration", "4s", "--format", "json", "--compare", compare, "--seed", seed]);
     // without trials, so that runs differ by chance alone
-    command.args(["--control", "figures"]);
+    command.args(["--control", "rates"]);
     let Ended { code, stdout, stderr } = run(&mut command);
     assert_eq!(code, Some(0), "{stderr}");
     lab.file(name, &stdout)

@@ -56,7 +56,7 @@ fn reads(results: &Value) -> (f64, f64) {
 fn a_mix_keeps_its_goal_where_the_line_breaks_it_and_gets_more_where_the_line_wastes() {
     let lab = Lab::new();
     // the region alone, which the pace heeds
-    let off = ["--control", "figures", "--latency-target", "off"];
+    let off = ["--control", "rates", "--latency-target", "off"];
     let goal = ["--region-goal", "p95=1ms"];
     let mut seen = Vec::new();
     for disk in ["i3.2xlarge", "i3en.3xlarge", "gcp-pd-SSD-2TB"] {

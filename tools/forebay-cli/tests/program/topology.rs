@@ -67,7 +67,7 @@ fn one_queue_serves_shards_equally() {
         let requests = || {
             let mut command = lab.bare_bench(EQUAL);
             command.args(["--dir", "/dev/null", "--shards", "4", "--format", "json"]);
-            command.args(["--control", "figures", "--topology", topology, "--properties"]);
+            command.args(["--control", "rates", "--topology", topology, "--properties"]);
             command.arg(lab.properties());
             requests_by_shard(&run(&mut command).results())
         };
