@@ -164,7 +164,7 @@ mod sys;
 mod validation;
 mod wait_list;
 
-pub use admit::{AdmitFor, AdmitFuture, AdmitMany, AdmitParts, Admitting, OnDisk};
+pub use admit::{AdmitFor, AdmitForFuture, AdmitFuture, AdmitMany, AdmitParts, OnDisk};
 pub use backlog::{BacklogController, BacklogError};
 pub use buffer::{AlignedBuf, BufferPool, IoBuf, IoBufMut, Slice, SliceError};
 pub use buffered::BufferedWriter;

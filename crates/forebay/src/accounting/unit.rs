@@ -17,7 +17,7 @@ pub(super) const WRITES: usize = 1;
 
 /// A disk, and how many bytes of it were admitted when it was last looked at.
 #[derive(Debug)]
-struct Admitting {
+struct AdmitForFuture {
     disk: Weak<DiskRecord>,
     counted: [u64; 4],
 }
@@ -26,7 +26,7 @@ struct Admitting {
 /// they are seen together: nobody can tell them apart below.
 #[derive(Debug)]
 pub(super) struct Unit {
-    disks: Vec<Admitting>,
+    disks: Vec<AdmitForFuture>,
     pub(super) devices: Vec<Device>,
     pub(super) ledgers: [Ledger; 3],
     /// Why nothing is known of what is below.
@@ -44,7 +44,7 @@ pub(super) struct Step {
 
 impl Unit {
     pub(super) fn new(disk: &Arc<DiskRecord>, devices: Vec<Device>, unknown: String) -> Self {
-        let admitting = Admitting { disk: Arc::downgrade(disk), counted: disk.bytes() };
+        let admitting = AdmitForFuture { disk: Arc::downgrade(disk), counted: disk.bytes() };
         Self {
             disks: vec![admitting],
             devices,
@@ -60,7 +60,7 @@ impl Unit {
 
     /// Whether they have a disk or a device in common.
     pub(super) fn meets(&self, other: &Self) -> bool {
-        let same_disk = |of: &Admitting| other.disks.iter().any(|it| it.disk.ptr_eq(&of.disk));
+        let same_disk = |of: &AdmitForFuture| other.disks.iter().any(|it| it.disk.ptr_eq(&of.disk));
         let same_device = |of: &Device| other.devices.iter().any(|it| it.disk == of.disk);
         self.disks.iter().any(same_disk) || self.devices.iter().any(same_device)
     }

@@ -12,4 +12,4 @@ mod target;
 pub use self::future::AdmitFuture;
 pub use self::many::AdmitMany;
 pub use self::parts::AdmitParts;
-pub use self::target::{AdmitFor, Admitting, OnDisk};
+pub use self::target::{AdmitFor, AdmitForFuture, OnDisk};

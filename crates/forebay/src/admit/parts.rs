@@ -70,7 +70,7 @@ impl AdmitFor {
     ///
     /// # Errors
     /// [`AdmitError::TooLarge`]; as for [`AdmitFor::in_parts`].
-    pub fn if_one_part(self) -> Result<Self, AdmitError> {
+    pub fn in_one_part(self) -> Result<Self, AdmitError> {
         let Self { class, access, len } = self;
         let class = class?;
         check(access.op, len)?;

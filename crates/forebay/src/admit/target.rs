@@ -84,7 +84,7 @@ looked_up!(fs::File, OwnedFd, BorrowedFd<'_>, DirectFile);
 /// A permit to be asked for, of a class, on the disk of what it is for: see
 /// [`Class::admit_for`]. Nothing is asked yet: a thread [waits](Self::wait) for
 /// it, a task awaits it. Of more than the disk should do at a time [in parts](Self::in_parts), or
-/// [not at all](Self::if_one_part).
+/// [not at all](Self::in_one_part).
 #[must_use = "it asks for the permit when it is waited for"]
 #[derive(Debug)]
 pub struct AdmitFor {
@@ -128,11 +128,11 @@ impl AdmitFor {
 /// [`Class::admit_async`].
 impl IntoFuture for AdmitFor {
     type Output = Result<Permit, AdmitError>;
-    type IntoFuture = Admitting;
+    type IntoFuture = AdmitForFuture;
 
-    fn into_future(self) -> Admitting {
+    fn into_future(self) -> AdmitForFuture {
         let Self { class, access, len } = self;
-        Admitting(class.map(|class| AdmitFuture::new(class, access, len)).map_err(Some))
+        AdmitForFuture(class.map(|class| AdmitFuture::new(class, access, len)).map_err(Some))
     }
 }
 
@@ -140,9 +140,9 @@ impl IntoFuture for AdmitFor {
 ///
 /// Cancel safety: as for [`AdmitFuture`].
 #[must_use = "it asks for the permit when it is polled"]
-pub struct Admitting(Result<AdmitFuture, Option<AdmitError>>);
+pub struct AdmitForFuture(Result<AdmitFuture, Option<AdmitError>>);
 
-impl Future for Admitting {
+impl Future for AdmitForFuture {
     type Output = Result<Permit, AdmitError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -154,9 +154,9 @@ impl Future for Admitting {
     }
 }
 
-impl fmt::Debug for Admitting {
+impl fmt::Debug for AdmitForFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Admitting").field(&self.0).finish()
+        f.debug_tuple("AdmitForFuture").field(&self.0).finish()
     }
 }
 

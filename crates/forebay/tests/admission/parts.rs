@@ -69,7 +69,7 @@ fn a_large_request_is_refused_where_it_has_no_parts() {
     let part_max = part_of(&disk);
     let class = scheduler.add_class("class", 100).unwrap();
     for len in lens(part_max) {
-        match class.admit_for(&disk, Op::Read, len).if_one_part() {
+        match class.admit_for(&disk, Op::Read, len).in_one_part() {
             Ok(admit) => {
                 assert!(len <= part_max, "{len}");
                 drop(admit.wait().unwrap());
@@ -86,5 +86,5 @@ fn a_large_request_is_refused_where_it_has_no_parts() {
     let mut flush = class.admit_for(&disk, Op::Flush, 0).in_parts().unwrap();
     assert_eq!(flush.next().map(|(part, _)| part), Some(0..0));
     assert!(flush.next().is_none());
-    assert!(class.admit_for(&disk, Op::Flush, 0).if_one_part().is_ok());
+    assert!(class.admit_for(&disk, Op::Flush, 0).in_one_part().is_ok());
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use forebay::engine::{Engine, EngineWaker};
 use forebay::shard::Shard;
 use forebay::{
-    AdmitFor, AdmitFuture, AdmitMany, AdmitParts, Admitting, BacklogController, BufferPool,
+    AdmitFor, AdmitForFuture, AdmitFuture, AdmitMany, AdmitParts, BacklogController, BufferPool,
     BufferedWriter, Class, ClassGroup, Deleter, Deletion, Disk, Entered, File, Op, Permit, Request,
     Scheduler, SchedulerBuilder, ThreadPermit,
 };
@@ -28,7 +28,7 @@ fn handles_may_be_used_in_any_thread() {
 
 #[test]
 fn futures_may_be_spawned() {
-    anywhere::<(AdmitFuture, AdmitFor, AdmitMany<'static>, Admitting, AdmitParts)>();
+    anywhere::<(AdmitFuture, AdmitFor, AdmitMany<'static>, AdmitForFuture, AdmitParts)>();
     in_one_at_a_time::<(Deletion, Request<io::Result<()>>)>();
     let bed = Bed::new();
     can_be_spawned(bed.writer.write_at_async(&[7], 0));

@@ -93,7 +93,7 @@ pub(crate) const FUTURES: &[Waits] = &[
         let target = File::open(bed.dir.path().join("stopped")).unwrap();
         ends(bed.stopped.admit_for(&target, Op::Read, MIB).into_future())
     }),
-    ("Admitting", |bed| {
+    ("AdmitForFuture", |bed| {
         let disk = bed.scheduler.disk("disk").unwrap();
         let class = bed.stopped.clone();
         Box::pin(async move { drop(class.admit_for(&disk, Op::Read, MIB).await.unwrap()) })

@@ -58,7 +58,7 @@ fn request(h: &mut Handles) -> Request<BufResult<AlignedBuf>> {
 
 /// By the names in the sources.
 pub(crate) const METHODS: &[(&str, Method)] = &[
-    ("AdmitFor::if_one_part", |h| no_permit(&admit_for(h).if_one_part().and_then(AdmitFor::wait))),
+    ("AdmitFor::in_one_part", |h| no_permit(&admit_for(h).in_one_part().and_then(AdmitFor::wait))),
     ("AdmitFor::in_parts", |h| {
         let mut parts = admit_for(h).in_parts().unwrap();
         no_permit(&parts.next().unwrap().1.wait())
