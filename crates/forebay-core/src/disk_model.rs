@@ -242,7 +242,7 @@ impl DiskModel {
     }
 
     /// The cost of `bytes` read or written, whichever is dearer.
-    pub fn dearer_cost(&self, bytes: u64) -> DiskTime {
+    pub fn max_cost(&self, bytes: u64) -> DiskTime {
         self.cost(Op::Read, bytes).max(self.cost(Op::Write, bytes))
     }
 

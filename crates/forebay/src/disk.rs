@@ -57,7 +57,7 @@ impl Disk {
     }
 
     /// Whether the disk does what its figures say, and keeps its latency target.
-    pub fn load(&self) -> LoadStatus {
+    pub fn load_status(&self) -> LoadStatus {
         self.record.load()
     }
 

@@ -66,7 +66,7 @@ pub(crate) struct PageCache {
     /// What is in memory is seen.
     pub(crate) residency: bool,
     /// What was written is dirty in memory before it is on the disk.
-    pub(crate) dirt: bool,
+    pub(crate) dirty_pages: bool,
     /// A range can be written back by itself.
     pub(crate) ranges: bool,
 }

@@ -103,8 +103,8 @@ fn nowait(result: rustix::io::Result<usize>) -> Nowait {
 }
 
 fn page_cache(support: PageCacheSupport) -> PageCache {
-    let PageCacheSupport { residency, dirt, ranges, .. } = support;
-    PageCache { residency, dirt, ranges }
+    let PageCacheSupport { residency, dirty_pages, ranges, .. } = support;
+    PageCache { residency, dirty_pages, ranges }
 }
 
 fn io_uring_refused() -> Option<String> {

@@ -79,7 +79,7 @@ impl Goal {
 
     /// Follows the model; a policy without a goal has none whatever the model.
     pub(super) fn set_model(&self, model: &DiskModel) {
-        self.large_units.store(model.dearer_cost(GOAL_REQUEST_LEN).units(), Ordering::Relaxed);
+        self.large_units.store(model.max_cost(GOAL_REQUEST_LEN).units(), Ordering::Relaxed);
         self.update();
     }
 

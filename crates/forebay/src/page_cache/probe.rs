@@ -27,7 +27,7 @@ pub struct PageCacheSupport {
     pub residency: bool,
     /// What was written is seen dirty before it is on the disk. It is not where a write goes to the
     /// disk at once, and where there is no disk.
-    pub dirt: bool,
+    pub dirty_pages: bool,
     /// A range can be written back by itself (`sync_file_range`): seen dirty, then clean. Where it
     /// cannot, parts of a file are written back by an `fdatasync` each.
     pub ranges: bool,
@@ -57,7 +57,7 @@ impl PageCacheSupport {
         let residency_seen = written.cached > 0;
         Ok(Self {
             residency: residency_seen,
-            dirt: written.dirty > 0,
+            dirty_pages: written.dirty > 0,
             ranges,
             uncached_writes: residency_seen && writes_uncached(file, &data),
             reads_without_waiting: reads_without_waiting(file, &data),
@@ -108,8 +108,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for dir in [dir.path(), Path::new("."), Path::new("/dev/shm")] {
             let Ok(support) = PageCacheSupport::of_directory(dir) else { continue };
-            assert!(support.residency || !support.dirt, "{support:?}");
-            assert!(support.dirt || !support.ranges, "{support:?}");
+            assert!(support.residency || !support.dirty_pages, "{support:?}");
+            assert!(support.dirty_pages || !support.ranges, "{support:?}");
             assert!(support.residency || !support.uncached_writes, "{support:?}");
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");

@@ -97,7 +97,7 @@ impl DiskProperties {
             let read_percentile = f64::from(target.permille()) / 10.0;
             return Some(RegionGoal { read_percentile, latency: target.latency() });
         }
-        let large = self.model().ok()?.dearer_cost(GOAL_LEN).as_nanos_ceil();
+        let large = self.model().ok()?.max_cost(GOAL_LEN).as_nanos_ceil();
         let least = latency_goal.max(Duration::from_nanos(large));
         let goal = least.max(base_latency.unwrap_or_default());
         let latency = goal.saturating_mul(PROMISED_GOALS);

@@ -247,7 +247,7 @@ fn depth(groups: &DiskGroups, policy: Policy, model: &DiskModel) -> u64 {
         Policy::Concurrency { requests } => requests.into(),
         _ => {
             let window = groups.of(Op::Read).io.busy_window();
-            window.units().div_ceil(model.dearer_cost(SMALL_LEN).units().max(1))
+            window.units().div_ceil(model.max_cost(SMALL_LEN).units().max(1))
         }
     }
 }

@@ -194,8 +194,8 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
         true
     }),
     ("Disk::io_queues", |h| h.disk.io_queues() > 0),
-    ("Disk::load", |h| {
-        let _ = h.disk.load();
+    ("Disk::load_status", |h| {
+        let _ = h.disk.load_status();
         true
     }),
     ("Disk::name", |h| h.disk.name() == "default"),

@@ -42,14 +42,14 @@ pub(crate) fn the_probe_says_what_works_by_what_it_does() {
     mount(&["-t", "tmpfs", "none"], &memory);
     let support = |dir: &Path| PageCacheSupport::of_directory(dir).unwrap();
     let own = support(&on);
-    assert!(own.residency && own.dirt && own.ranges && own.reads_without_waiting, "{own:?}");
+    assert!(own.residency && own.dirty_pages && own.ranges && own.reads_without_waiting, "{own:?}");
     let btrfs = support(&btrfs.mounted("btrfs", &btrfs.device, "disk"));
     assert!(btrfs.ranges, "{btrfs:?}");
     let merged = support(&merged);
-    assert!(!(merged.residency || merged.dirt || merged.ranges || merged.uncached_writes));
+    assert!(!(merged.residency || merged.dirty_pages || merged.ranges || merged.uncached_writes));
     assert!(!merged.reads_without_waiting, "{merged:?}");
     let memory = support(&memory);
-    assert!(memory.residency && !memory.dirt && !memory.ranges, "{memory:?}");
+    assert!(memory.residency && !memory.dirty_pages && !memory.ranges, "{memory:?}");
 }
 
 pub(crate) fn what_was_written_back_is_clean_before_its_permit_ends() {

@@ -102,7 +102,7 @@ fn a_latency_target_follows_a_reload_under_load() {
     let scheduler = Scheduler::builder().properties(&parsed(at, 100_000_000)).build().unwrap();
     let class = scheduler.add_class("class", 300).unwrap();
     let disk = scheduler.disk(at).unwrap();
-    let status = || disk.load().target;
+    let status = || disk.load_status().target;
     assert_eq!(status(), None, "nothing is promised unless stated");
     let held = class.admit(Op::Read, 1_000_000).unwrap().detach();
     for (target, latency) in [("p99=3ms", 3), ("writes:p95=7ms", 7)] {
@@ -132,7 +132,7 @@ fn a_latency_target_below_the_base_latency_is_refused_and_changes_nothing() {
     below.disks[0].latency_target = Some("p95=1ms".parse().unwrap());
     let error = scheduler.reload(&below).unwrap_err().to_string();
     assert!(error.contains("base latency of the disk, 2ms"), "{error}");
-    assert_eq!(scheduler.disk(at).unwrap().load().target, None);
+    assert_eq!(scheduler.disk(at).unwrap().load_status().target, None);
     // the latency of a write in the idle disk may be shorter than that of a read
     below.disks[0].latency_target = Some("writes:p95=1ms".parse().unwrap());
     scheduler.reload(&below).unwrap();

@@ -111,7 +111,7 @@ impl SurfaceDisk {
         let (model, rates) = (surface.model, surface.rates());
         let us = |us: f64| DiskTime::from_nanos((us * 1e3).round() as u64);
         let costs = DiskModel::from_rates(&rates).unwrap_or_else(|_| DiskModel::unmeasured());
-        let window = costs.dearer_cost(LARGE).units().saturating_mul(MIX_REQUESTS);
+        let window = costs.max_cost(LARGE).units().saturating_mul(MIX_REQUESTS);
         let on_die = model.region.write_bandwidth / (model.program_share * f64::from(model.dies));
         let on_die = if on_die.is_finite() { on_die.max(1.0) as u64 } else { u64::MAX };
         Self {

@@ -20,7 +20,7 @@ fn say(seen: PageCache) -> Finding {
             "forebay writes back the parts of a file with fdatasync, takes a permit for each \
              buffered read, and prices a flush by what was written through it",
         ),
-        PageCache { dirt: false, .. } => Finding::note(
+        PageCache { dirty_pages: false, .. } => Finding::note(
             "a write leaves nothing dirty in memory: it goes to the disk at once, or there is none",
         )
         .why("forebay takes the permit before the write"),
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn what_is_seen_decides_and_not_what_is_answered() {
-        let of = |residency, dirt, ranges| say(PageCache { residency, dirt, ranges });
+        let of = |residency, dirty_pages, ranges| say(PageCache { residency, dirty_pages, ranges });
         assert_eq!(of(true, true, true).level, Level::Fine);
         for (seen, word) in [
             (of(false, false, false), "not seen"),

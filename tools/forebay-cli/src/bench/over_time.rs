@@ -85,5 +85,5 @@ impl OverTime<'_> {
 
 /// What is seen of a disk now.
 pub(super) fn look(disk: &Disk) -> DiskLook {
-    DiskLook { queues: disk.counters(), load: disk.load() }
+    DiskLook { queues: disk.counters(), load: disk.load_status() }
 }

@@ -124,7 +124,7 @@ impl Budget {
         let largest = [Op::Read, Op::Write].map(|op| (op, model.largest_request(op, goal)));
         let largest_cost =
             largest.map(|(op, len)| model.cost(op, len)).into_iter().max().unwrap_or_default();
-        let large_cost = model.dearer_cost(GOAL_LEN);
+        let large_cost = model.max_cost(GOAL_LEN);
         let run = model.seeks().then_some(DiskTime::from_nanos(RUN_NANOS));
         let base = base_latency.map_or(0.0, |base| base.as_secs_f64() * 1e6);
         Self {
@@ -146,10 +146,10 @@ impl Budget {
             largest_request_us: us(largest_cost),
             longest_wait_us: us(fullest.max(run.unwrap_or_default()).plus(largest_cost)),
             run_us: run.map(us),
-            depth: fitting(goal, model.dearer_cost(4096)),
+            depth: fitting(goal, model.max_cost(4096)),
             depth_large: fitting(goal, large_cost),
             queue_depth: knee(disk)
-                .unwrap_or_else(|| fitting(group.busy_window(), model.dearer_cost(4096))),
+                .unwrap_or_else(|| fitting(group.busy_window(), model.max_cost(4096))),
         }
     }
 }
