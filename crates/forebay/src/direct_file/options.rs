@@ -119,7 +119,7 @@ impl FileOptions {
     /// alongside others: to `hint` bytes at first, if that is more than the write
     /// needs, and to twice its length each time after. It is then longer than
     /// what was written, with zeros, and stays so when it is dropped:
-    /// [`File::trim`](crate::File::trim) ends that.
+    /// [`File::truncate_to_written`](crate::File::truncate_to_written) ends that.
     ///
     /// Only for a [`File`](crate::File) opened through a scheduler or a disk,
     /// and only for one that nobody else makes longer: what others write behind

@@ -278,7 +278,7 @@ impl File {
     /// Errors are those of `ftruncate(2)`, and [`RequestError::NotGrowing`].
     ///
     /// Cancel safety: as for [`File::allocate`].
-    pub fn trim(&self, class: &Class) -> Request<io::Result<()>> {
+    pub fn truncate_to_written(&self, class: &Class) -> Request<io::Result<()>> {
         let file = self.direct_file().clone();
         match &self.shared.growth {
             Some(growth) => {

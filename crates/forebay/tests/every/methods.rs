@@ -242,7 +242,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     }),
     ("File::sync_all", |h| is_forked(&h.file.sync_all(&h.class).wait())),
     ("File::sync_data", |h| is_forked(&h.file.sync_data(&h.class).wait())),
-    ("File::trim", |h| h.file.trim(&h.class).wait().is_err()),
+    ("File::truncate_to_written", |h| h.file.truncate_to_written(&h.class).wait().is_err()),
     ("File::truncate", |h| is_forked(&h.file.truncate(&h.class, 0).wait())),
     ("File::write_at", |h| is_forked(&h.file.write_at(&h.class, buffer(), 0).wait().0)),
     ("File::write_vectored_at", |h| {

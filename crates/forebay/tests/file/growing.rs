@@ -46,7 +46,7 @@ fn it_is_doubled_ahead_of_its_writes_and_trimmed_to_them(backend: BackendChoice)
     let at = 63 * BLOCK as u64;
     file.write_vectored_at(&bed.class, buffers, at).wait().into_result().unwrap();
     assert_eq!(len(&bed) / BLOCK as u64, 128);
-    file.trim(&bed.class).wait().unwrap();
+    file.truncate_to_written(&bed.class).wait().unwrap();
     assert_eq!(len(&bed) / BLOCK as u64, 65);
     write(&bed, &file, 65);
     assert_eq!(len(&bed) / BLOCK as u64, 130, "it grows again");
@@ -61,7 +61,7 @@ fn writes_from_many_threads_lose_nothing_to_its_growth(backend: BackendChoice) {
             scope.spawn(move || (0..50).for_each(|n| write(bed, &file.clone(), n * 4 + thread)));
         }
     });
-    file.trim(&bed.class).wait().unwrap();
+    file.truncate_to_written(&bed.class).wait().unwrap();
     assert_eq!(len(&bed), 200 * BLOCK as u64);
     let data = fs::read(bed.path("data")).unwrap();
     assert!(data.chunks(BLOCK).zip(0..).all(|(block, n)| block.iter().all(|&byte| byte == n)));
@@ -77,9 +77,9 @@ fn why_it_cannot_grow_is_told_to_the_write_that_needed_it(backend: BackendChoice
     let error = written.unwrap_err().to_string();
     assert!(error.contains("cannot make the file"), "{error}");
     assert_eq!((buffer.len(), buffer[0]), (BLOCK, 9), "the buffer comes back");
-    file.trim(&bed.class).wait().unwrap();
+    file.truncate_to_written(&bed.class).wait().unwrap();
     assert_eq!(len(&bed), BLOCK as u64);
-    let error = bed.file().trim(&bed.class).wait().unwrap_err().to_string();
+    let error = bed.file().truncate_to_written(&bed.class).wait().unwrap_err().to_string();
     assert!(error.contains("growing"), "{error}");
 }
 
@@ -90,7 +90,7 @@ fn its_length_stays_when_it_is_dropped_and_follows_what_the_program_does(backend
     drop(file);
     assert_eq!(len(&bed), HINT);
     let file = growing(&bed, HINT);
-    file.trim(&bed.class).wait().unwrap();
+    file.truncate_to_written(&bed.class).wait().unwrap();
     assert_eq!(len(&bed), HINT, "nobody knows what was written before");
     file.truncate(&bed.class, 2 * BLOCK as u64).wait().unwrap();
     write(&bed, &file, 2);
@@ -101,6 +101,6 @@ fn its_length_stays_when_it_is_dropped_and_follows_what_the_program_does(backend
     // Refused, it makes nothing longer.
     file.write_at(&bed.class, filled(BLOCK, 0), 1 + (1 << 30)).wait().into_result().unwrap_err();
     assert_eq!(len(&bed), 4 * HINT);
-    file.trim(&bed.class).wait().unwrap();
+    file.truncate_to_written(&bed.class).wait().unwrap();
     assert_eq!(len(&bed), 6 * BLOCK as u64);
 }
