@@ -288,7 +288,7 @@ pub struct QueueCounters {
     /// Requests that went while the window was full, for the sake of a nested request.
     pub window_bypasses: u64,
     /// Requests that went while the window was full because all threads were away lately.
-    pub bridged: u64,
+    pub absence_bypasses: u64,
     /// Disk time of the requests that went for the sake of a nested request.
     pub window_bypass_consumption: DiskTime,
     /// Threads and tasks woken: other shards as [`poll_wake`](crate::IoQueue::poll_wake)
@@ -320,7 +320,7 @@ impl QueueCounters {
         self.late_turns += other.late_turns;
         self.late_nanos = self.late_nanos.wrapping_add(other.late_nanos);
         self.window_bypasses += other.window_bypasses;
-        self.bridged += other.bridged;
+        self.absence_bypasses += other.absence_bypasses;
         self.window_bypass_consumption =
             self.window_bypass_consumption.plus(other.window_bypass_consumption);
         self.wake_ups = self.wake_ups.wrapping_add(other.wake_ups);

@@ -458,7 +458,7 @@ impl IoQueue {
             let context = self.charge_context();
             let reservation = self.shared.budget.try_reserve(now, demand, context, bridge);
             let is_granted = matches!(reservation, Reservation::Granted { .. });
-            self.report.totals.bridged += u64::from(is_granted);
+            self.report.totals.absence_bypasses += u64::from(is_granted);
             return reservation;
         }
         let uncounted = self.peer_wait.uncounted();

@@ -186,6 +186,6 @@ fn a_thread_whose_only_request_takes_long_is_not_away() {
         let class = world.group.add_class(None, 100).unwrap();
         world.clients(8, Client { class, op: Op::Write, len: 2 << 20, ..read });
         world.run_until(5 * SECOND);
-        assert_eq!(world.shards[0].queue.counters().bridged, 0, "{control:?}");
+        assert_eq!(world.shards[0].queue.counters().absence_bypasses, 0, "{control:?}");
     }
 }

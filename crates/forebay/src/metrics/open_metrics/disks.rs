@@ -93,11 +93,14 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
         disk.totals.window_bypasses
     }),
     (
-        "bridged",
+        "absence_bypasses",
         "Requests that went while the window was full because all threads were away for longer than \
          the disk had work; many mean a host short of processors",
-        |disk| disk.totals.bridged,
+        |disk| disk.totals.absence_bypasses,
     ),
+    ("bridged", "Old name of absence_bypasses, for one release", |disk| {
+        disk.totals.absence_bypasses
+    }),
     (
         "wake_ups",
         "Threads and tasks woken, timers included; at most 1.5 per request and 20 per second and \

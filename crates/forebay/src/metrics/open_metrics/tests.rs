@@ -79,7 +79,7 @@ fn what_dashboards_ask_for_is_there() {
     let mut found: Vec<String> = text.lines().filter_map(described).collect();
     found.sort();
     assert!(text.contains("# TYPE forebay_bugs counter\n"));
-    let counters = "activations blocked_seconds bridged cancelled consumption errors late_turn_sec late_turn_seconds \
+    let counters = "absence_bypasses activations blocked_seconds bridged cancelled consumption errors late_turn_sec late_turn_seconds \
                     late_turns limited_seconds limited_time_sec messages_lost \
                     misaligned_read_ops misaligned_write_ops overdue \
                     past_window retries starvation_time_sec stop_overdue stopped_sec stopped_seconds stops target_measured target_over total_bytes total_delay_sec total_discard_bytes \
