@@ -2,33 +2,33 @@
 
 use crate::DiskTime;
 
-/// One group: what the disk did while work waited for it, its stops, and its
+/// One group: what the disk did while work waited for it, its stalls, and its
 /// requests measured against the latency target. Totals since the group was
 /// made, told some milliseconds late.
 ///
-/// A *stop* is a span in which requests were in the disk and none of the group
+/// A *stall* is a span in which requests were in the disk and none of the group
 /// completed, for longer than eight windows and than 100 ms (of more than 2 s
 /// for 2 s), and for longer than the request costs that was there. It begins
 /// with the last completion before it, or when a request went to the idle disk,
 /// and ends with the next completion. One that lasts is counted until now. A
 /// disk whose answers have lately taken half as long is slow, and does not stop.
-/// Permits that are held are no stop, unless one that was granted after another
+/// Permits that are held are no stall, unless one that was granted after another
 /// was [overdue](crate::IoQueue::grant_permits) does not end either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounters {
-    /// Nanoseconds in which work waited for the disk throughout, stops among
+    /// Nanoseconds in which work waited for the disk throughout, stalls among
     /// them.
     pub waited_nanos: u64,
     /// Disk time that the disk completed meanwhile, as the model counts it.
     pub served_meanwhile: DiskTime,
-    /// How often the disk stopped.
-    pub stops: u64,
-    /// Nanoseconds of all stops.
-    pub stopped_nanos: u64,
-    /// Nanoseconds of the longest stop.
-    pub stop_nanos_max: u64,
-    /// Requests that became overdue in stops.
-    pub stop_overdue: u64,
+    /// How often the disk stalled: requests were in it, and none completed.
+    pub stalls: u64,
+    /// Nanoseconds of all stalls.
+    pub stalled_nanos: u64,
+    /// Nanoseconds of the longest stall.
+    pub stall_nanos_max: u64,
+    /// Requests that became overdue in stalls.
+    pub stall_overdue: u64,
     /// Requests of the latency target's kind that met a loaded disk,
     pub measured: u64,
     /// of which this many took longer than the target.
@@ -36,33 +36,33 @@ pub struct GroupCounters {
 }
 
 impl GroupCounters {
-    /// Adds what another group of the same disk has counted. A disk that stops
-    /// does so for all groups: of stops the numbers of the group stay that saw
+    /// Adds what another group of the same disk has counted. A disk that stalls
+    /// does so for all groups: of stalls the numbers of the group stay that saw
     /// most.
     pub fn merge(&mut self, other: &Self) {
         self.waited_nanos = self.waited_nanos.wrapping_add(other.waited_nanos);
         self.served_meanwhile = self.served_meanwhile.plus(other.served_meanwhile);
-        self.stops = self.stops.max(other.stops);
-        self.stopped_nanos = self.stopped_nanos.max(other.stopped_nanos);
-        self.stop_nanos_max = self.stop_nanos_max.max(other.stop_nanos_max);
-        self.stop_overdue = self.stop_overdue.wrapping_add(other.stop_overdue);
+        self.stalls = self.stalls.max(other.stalls);
+        self.stalled_nanos = self.stalled_nanos.max(other.stalled_nanos);
+        self.stall_nanos_max = self.stall_nanos_max.max(other.stall_nanos_max);
+        self.stall_overdue = self.stall_overdue.wrapping_add(other.stall_overdue);
         self.measured = self.measured.wrapping_add(other.measured);
         self.over_target = self.over_target.wrapping_add(other.over_target);
     }
 
-    /// What was counted since an earlier look. The longest of several stops is
+    /// What was counted since an earlier look. The longest of several stalls is
     /// one since then if it is the longest of all, and else at most as long as
     /// they were together.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let stopped_nanos = self.stopped_nanos.saturating_sub(earlier.stopped_nanos);
+        let stalled_nanos = self.stalled_nanos.saturating_sub(earlier.stalled_nanos);
         Self {
             waited_nanos: self.waited_nanos.saturating_sub(earlier.waited_nanos),
             served_meanwhile: self.served_meanwhile.minus(earlier.served_meanwhile),
-            stops: self.stops.saturating_sub(earlier.stops),
-            stopped_nanos,
-            stop_nanos_max: self.stop_nanos_max.min(stopped_nanos),
-            stop_overdue: self.stop_overdue.wrapping_sub(earlier.stop_overdue),
+            stalls: self.stalls.saturating_sub(earlier.stalls),
+            stalled_nanos,
+            stall_nanos_max: self.stall_nanos_max.min(stalled_nanos),
+            stall_overdue: self.stall_overdue.wrapping_sub(earlier.stall_overdue),
             measured: self.measured.wrapping_sub(earlier.measured),
             over_target: self.over_target.wrapping_sub(earlier.over_target),
         }
@@ -78,14 +78,14 @@ impl GroupCounters {
 
     /// Whether the target was kept in a span of `span_nanos`, of which
     /// `allowed_permille` may be late: that part of the measured requests at
-    /// most, and that part of the time at most in stops, in which no request is
+    /// most, and that part of the time at most in stalls, in which no request is
     /// in time. `None` where nothing was measured and the disk did not stop.
     pub fn keeps_target(&self, allowed_permille: u64, span_nanos: u64) -> Option<bool> {
         let is_within = |part: u64, whole: u64| {
             u128::from(part) * 1000 <= u128::from(whole) * u128::from(allowed_permille)
         };
-        (self.measured > 0 || self.stops > 0).then(|| {
-            is_within(self.over_target, self.measured) && is_within(self.stopped_nanos, span_nanos)
+        (self.measured > 0 || self.stalls > 0).then(|| {
+            is_within(self.over_target, self.measured) && is_within(self.stalled_nanos, span_nanos)
         })
     }
 }
@@ -96,11 +96,11 @@ mod tests {
 
     #[test]
     fn a_span_in_which_the_disk_stood_still_for_longer_than_may_be_late_misses_the_target() {
-        let of = |stopped_nanos| GroupCounters {
+        let of = |stalled_nanos| GroupCounters {
             measured: 1000,
             over_target: 50,
-            stops: u64::from(stopped_nanos > 0),
-            stopped_nanos,
+            stalls: u64::from(stalled_nanos > 0),
+            stalled_nanos,
             ..GroupCounters::default()
         };
         assert_eq!(of(0).keeps_target(50, 1_000), Some(true));
@@ -111,15 +111,15 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_stop_since_a_look_is_not_longer_than_all_of_them() {
+    fn the_longest_stall_since_a_look_is_not_longer_than_all_of_them() {
         let before = GroupCounters {
-            stops: 1,
-            stopped_nanos: 900,
-            stop_nanos_max: 900,
+            stalls: 1,
+            stalled_nanos: 900,
+            stall_nanos_max: 900,
             ..GroupCounters::default()
         };
-        let now = GroupCounters { stops: 2, stopped_nanos: 1_200, ..before };
+        let now = GroupCounters { stalls: 2, stalled_nanos: 1_200, ..before };
         let since = now.since(&before);
-        assert_eq!((since.stops, since.stopped_nanos, since.stop_nanos_max), (1, 300, 300));
+        assert_eq!((since.stalls, since.stalled_nanos, since.stall_nanos_max), (1, 300, 300));
     }
 }

@@ -308,8 +308,8 @@ impl IoGroup {
 
     /// For how long the disk has [stood still](GroupCounters) `now`, in
     /// nanoseconds; `None` where it answers or has nothing to do.
-    pub fn stopped_nanos(&self, now: Time) -> Option<u64> {
-        self.shared.budget.overdue.stopped_nanos(now)
+    pub fn stalled_nanos(&self, now: Time) -> Option<u64> {
+        self.shared.budget.overdue.stalled_nanos(now)
     }
 
     /// Thousandths of the model's rate that the disk delivered when work last

@@ -9,7 +9,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 /// them are new, so that more follow the disk later, and fewer leave outliers more weight.
 const SAMPLES: usize = 32;
 /// Service times within this time, in nanoseconds (1 ms), count as one sample. They may have met
-/// the same stop of the disk, which would fill all samples at once.
+/// the same stall of the disk, which would fill all samples at once.
 const APART_NANOS: u64 = 1_000_000;
 /// The service times from which the first median is taken. A median of fewer would believe a few
 /// outliers.
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_met_the_same_stop_are_one_sample() {
+    fn requests_that_met_the_same_stall_are_one_sample() {
         let base = BaseLatency::new();
         let mut found = None;
         for turn in 1..=64 {

@@ -57,7 +57,7 @@ pub(crate) struct Overdue {
     hanging_until: AtomicU64,
     /// What slow answers have raised the patience to; zero in good times.
     raised_nanos: AtomicU64,
-    stops: Stops,
+    stalls: Stalls,
 }
 
 /// What the disk did meanwhile, when it kept a request for too long.
@@ -78,7 +78,7 @@ impl Overdue {
             answers_since: AtomicU64::new(0),
             hanging_until: AtomicU64::new(0),
             raised_nanos: AtomicU64::new(0),
-            stops: Stops::default(),
+            stalls: Stalls::default(),
         }
     }
 
@@ -124,7 +124,7 @@ impl Overdue {
         let mut stopped = 0;
         if now.nanos_since(before) >= service_horizon_nanos(window) {
             self.answers_since.store(now.as_nanos(), Ordering::Relaxed);
-            stopped = self.stops.end(now);
+            stopped = self.stalls.end(now);
         }
         let raised = self.raised_nanos.load(Ordering::Relaxed);
         let wanted = in_disk_nanos.saturating_mul(RAISED_BY).min(RAISED_NANOS_MAX);
@@ -138,13 +138,13 @@ impl Overdue {
     }
 
     /// For how long the disk has stood still `now`, in nanoseconds; `None` where it answers.
-    pub(crate) fn stopped_nanos(&self, now: Time) -> Option<u64> {
-        self.stops.present_nanos(now, self.completed_at())
+    pub(crate) fn stalled_nanos(&self, now: Time) -> Option<u64> {
+        self.stalls.present_nanos(now, self.completed_at())
     }
 
-    /// Adds the stops until `now` to `counters`.
-    pub(crate) fn add_stops_to(&self, counters: &mut GroupCounters, now: Time) {
-        self.stops.add_to(counters, now, self.completed_at());
+    /// Adds the stalls until `now` to `counters`.
+    pub(crate) fn add_stalls_to(&self, counters: &mut GroupCounters, now: Time) {
+        self.stalls.add_to(counters, now, self.completed_at());
     }
 
     fn completed_at(&self) -> Time {
@@ -177,7 +177,7 @@ impl Overdue {
         if quiet < silent {
             return Ok(DiskState::Responding);
         }
-        self.stops.note(now, completed_at, request, usual_patience_nanos(window));
+        self.stalls.note(now, completed_at, request, usual_patience_nanos(window));
         Ok(DiskState::Stalled)
     }
 
@@ -239,7 +239,7 @@ fn part_of(time: DiskTime, cost: DiskTime, window: DiskTime) -> DiskTime {
     DiskTime::from_units(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
-/// The longest time that a disk is given to answer before its silence is a stop, in nanoseconds (2
+/// The longest time that a disk is given to answer before its silence is a stall, in nanoseconds (2
 /// s). It binds where eight windows are longer, so that a large window hides no stop.
 const ALLOWED_NANOS_MAX: u64 = 2_000_000_000;
 
@@ -252,13 +252,13 @@ pub(crate) struct GivenUp {
     pub(crate) is_permit: bool,
 }
 
-/// Stops are noted when a request becomes overdue while nothing completes, and end with the next
+/// Stalls are noted when a request becomes overdue while nothing completes, and end with the next
 /// completion. So nothing is counted on the way of a usual request.
 #[derive(Debug, Default)]
-pub(super) struct Stops {
+pub(super) struct Stalls {
     /// When the present silence began; zero while the disk answers.
     since: AtomicU64,
-    /// From when on that silence is a stop.
+    /// From when on that silence is a stall.
     counts_at: AtomicU64,
     /// When a permit was first given up in the latest silence in which one was.
     permit_given_up_at: AtomicU64,
@@ -270,7 +270,7 @@ pub(super) struct Stops {
     overdue_in_all: AtomicU64,
 }
 
-impl Stops {
+impl Stalls {
     /// `request` is given up at `now`. Nothing has completed since `completed_at`. Within
     /// `allowed_nanos` a disk in good times answers.
     pub(super) fn note(&self, now: Time, completed_at: Time, request: GivenUp, allowed_nanos: u64) {
@@ -328,17 +328,17 @@ impl Stops {
         is_stop.then(|| now.nanos_since(Time::from_nanos(since)))
     }
 
-    /// Adds what was counted until `now`, with the stop that lasts, to `counters`.
+    /// Adds what was counted until `now`, with the stall that lasts, to `counters`.
     pub(super) fn add_to(&self, counters: &mut GroupCounters, now: Time, completed_at: Time) {
-        counters.stops = get(&self.count);
-        counters.stopped_nanos = get(&self.nanos);
-        counters.stop_nanos_max = get(&self.longest_nanos);
-        counters.stop_overdue = get(&self.overdue_in_all);
+        counters.stalls = get(&self.count);
+        counters.stalled_nanos = get(&self.nanos);
+        counters.stall_nanos_max = get(&self.longest_nanos);
+        counters.stall_overdue = get(&self.overdue_in_all);
         if let Some(nanos) = self.present_nanos(now, completed_at) {
-            counters.stops = counters.stops.wrapping_add(1);
-            counters.stopped_nanos = counters.stopped_nanos.wrapping_add(nanos);
-            counters.stop_nanos_max = counters.stop_nanos_max.max(nanos);
-            counters.stop_overdue = counters.stop_overdue.wrapping_add(get(&self.overdue));
+            counters.stalls = counters.stalls.wrapping_add(1);
+            counters.stalled_nanos = counters.stalled_nanos.wrapping_add(nanos);
+            counters.stall_nanos_max = counters.stall_nanos_max.max(nanos);
+            counters.stall_overdue = counters.stall_overdue.wrapping_add(get(&self.overdue));
             counters.waited_nanos = counters.waited_nanos.wrapping_add(nanos);
         }
     }
@@ -457,7 +457,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod stops_tests {
+mod stalls_tests {
     use super::*;
 
     const ALLOWED_NANOS: u64 = 100_000_000;
@@ -476,80 +476,80 @@ mod stops_tests {
         GivenUp { is_permit: true, ..request(dispatched_at) }
     }
 
-    fn counters(stops: &Stops, now: Time) -> GroupCounters {
+    fn counters(stalls: &Stalls, now: Time) -> GroupCounters {
         let mut counters = GroupCounters::default();
-        stops.add_to(&mut counters, now, ms(1_000));
+        stalls.add_to(&mut counters, now, ms(1_000));
         counters
     }
 
     #[test]
-    fn a_silence_is_a_stop_once_it_is_as_long_as_requests_may_take() {
-        let stops = Stops::default();
-        stops.note(ms(1_090), ms(1_000), request(990), ALLOWED_NANOS);
-        assert_eq!(counters(&stops, ms(1_100)), GroupCounters::default());
-        let lasting = counters(&stops, ms(1_101));
-        assert_eq!((lasting.stops, lasting.stop_overdue), (1, 1));
-        assert_eq!([lasting.stopped_nanos, lasting.waited_nanos], [101_000_000; 2]);
-        stops.note(ms(1_150), ms(1_000), request(1_050), ALLOWED_NANOS);
-        assert_eq!((stops.end(ms(1_300)), stops.end(ms(1_300))), (300_000_000, 0));
-        let ended = counters(&stops, ms(9_000));
-        assert_eq!((ended.stops, ended.stop_overdue), (1, 2));
-        assert_eq!([ended.stopped_nanos, ended.stop_nanos_max], [300_000_000; 2]);
+    fn a_silence_is_a_stall_once_it_is_as_long_as_requests_may_take() {
+        let stalls = Stalls::default();
+        stalls.note(ms(1_090), ms(1_000), request(990), ALLOWED_NANOS);
+        assert_eq!(counters(&stalls, ms(1_100)), GroupCounters::default());
+        let lasting = counters(&stalls, ms(1_101));
+        assert_eq!((lasting.stalls, lasting.stall_overdue), (1, 1));
+        assert_eq!([lasting.stalled_nanos, lasting.waited_nanos], [101_000_000; 2]);
+        stalls.note(ms(1_150), ms(1_000), request(1_050), ALLOWED_NANOS);
+        assert_eq!((stalls.end(ms(1_300)), stalls.end(ms(1_300))), (300_000_000, 0));
+        let ended = counters(&stalls, ms(9_000));
+        assert_eq!((ended.stalls, ended.stall_overdue), (1, 2));
+        assert_eq!([ended.stalled_nanos, ended.stall_nanos_max], [300_000_000; 2]);
         assert_eq!(ended.waited_nanos, 0, "what is over is counted with its period");
     }
 
     #[test]
     fn a_single_request_that_costs_much_is_no_stop() {
-        let stops = Stops::default();
+        let stalls = Stalls::default();
         let whole = DiskTime::from_nanos(5_000_000_000);
         let request = GivenUp { cost: whole, ..request(1_000) };
-        stops.note(ms(1_100), ms(1_000), request, ALLOWED_NANOS);
-        assert_eq!(counters(&stops, ms(6_000)).stops, 0);
-        assert_eq!(stops.end(ms(6_000)), 0);
+        stalls.note(ms(1_100), ms(1_000), request, ALLOWED_NANOS);
+        assert_eq!(counters(&stalls, ms(6_000)).stalls, 0);
+        assert_eq!(stalls.end(ms(6_000)), 0);
     }
 
     #[test]
     fn a_silence_begins_when_the_request_went_to_an_idle_disk() {
-        let stops = Stops::default();
-        stops.note(ms(5_100), ms(1_000), request(5_000), ALLOWED_NANOS);
-        assert_eq!(stops.end(ms(5_500)), 500_000_000);
+        let stalls = Stalls::default();
+        stalls.note(ms(5_100), ms(1_000), request(5_000), ALLOWED_NANOS);
+        assert_eq!(stalls.end(ms(5_500)), 500_000_000);
     }
 
     #[test]
     fn an_end_that_a_late_note_missed_does_not_last() {
-        let stops = Stops::default();
-        stops.note(ms(1_100), ms(1_000), request(1_000), ALLOWED_NANOS);
-        assert_eq!(stops.present_nanos(ms(9_000), ms(1_001)), None);
-        stops.note(ms(8_100), ms(8_000), request(8_000), ALLOWED_NANOS);
-        assert_eq!(stops.end(ms(8_500)), 500_000_000);
+        let stalls = Stalls::default();
+        stalls.note(ms(1_100), ms(1_000), request(1_000), ALLOWED_NANOS);
+        assert_eq!(stalls.present_nanos(ms(9_000), ms(1_001)), None);
+        stalls.note(ms(8_100), ms(8_000), request(8_000), ALLOWED_NANOS);
+        assert_eq!(stalls.end(ms(8_500)), 500_000_000);
     }
 
     #[test]
     fn permits_that_were_granted_before_the_first_was_given_up_are_no_stop() {
-        let stops = Stops::default();
+        let stalls = Stalls::default();
         for dispatched_at in [990, 990, 1_000, 1_050] {
-            stops.note(ms(1_200), ms(1_000), permit(dispatched_at), ALLOWED_NANOS);
+            stalls.note(ms(1_200), ms(1_000), permit(dispatched_at), ALLOWED_NANOS);
         }
-        assert_eq!(counters(&stops, ms(60_000)), GroupCounters::default());
-        assert_eq!(stops.end(ms(60_000)), 0);
+        assert_eq!(counters(&stalls, ms(60_000)), GroupCounters::default());
+        assert_eq!(stalls.end(ms(60_000)), 0);
     }
 
     #[test]
     fn a_permit_that_was_granted_in_the_silence_and_is_given_up_too_shows_a_stop() {
-        let stops = Stops::default();
-        stops.note(ms(1_100), ms(1_000), permit(1_000), ALLOWED_NANOS);
-        stops.note(ms(1_120), ms(1_000), permit(1_100), ALLOWED_NANOS);
-        assert_eq!(stops.end(ms(7_100)), 6_000_000_000);
+        let stalls = Stalls::default();
+        stalls.note(ms(1_100), ms(1_000), permit(1_000), ALLOWED_NANOS);
+        stalls.note(ms(1_120), ms(1_000), permit(1_100), ALLOWED_NANOS);
+        assert_eq!(stalls.end(ms(7_100)), 6_000_000_000);
         // that silence is over, and says nothing of the next one
-        stops.note(ms(8_100), ms(8_000), permit(8_000), ALLOWED_NANOS);
-        assert_eq!(stops.end(ms(9_000)), 0);
+        stalls.note(ms(8_100), ms(8_000), permit(8_000), ALLOWED_NANOS);
+        assert_eq!(stalls.end(ms(9_000)), 0);
     }
 
     #[test]
-    fn a_request_that_hangs_beside_a_held_permit_is_a_stop_from_its_own_start() {
-        let stops = Stops::default();
-        stops.note(ms(1_100), ms(1_000), permit(1_000), ALLOWED_NANOS);
-        stops.note(ms(60_100), ms(1_000), request(60_000), ALLOWED_NANOS);
-        assert_eq!(stops.end(ms(61_000)), 1_000_000_000);
+    fn a_request_that_hangs_beside_a_held_permit_is_a_stall_from_its_own_start() {
+        let stalls = Stalls::default();
+        stalls.note(ms(1_100), ms(1_000), permit(1_000), ALLOWED_NANOS);
+        stalls.note(ms(60_100), ms(1_000), request(60_000), ALLOWED_NANOS);
+        assert_eq!(stalls.end(ms(61_000)), 1_000_000_000);
     }
 }

@@ -127,7 +127,7 @@ impl Budget {
     /// What was counted of the group until `now`.
     pub(crate) fn counters(&self, now: Time) -> GroupCounters {
         let mut counters = self.service.0.counters();
-        self.overdue.add_stops_to(&mut counters, now);
+        self.overdue.add_stalls_to(&mut counters, now);
         counters
     }
 

@@ -119,7 +119,7 @@ fn futures_that_were_forgotten_once_granted_do_not_keep_their_places() {
 /// What the scheduler counts of its disk: stops, and requests that were overdue in them.
 fn stops(scheduler: &Scheduler) -> (u64, u64) {
     let counters = scheduler.snapshot().disks[0].load.counters;
-    (counters.stops, counters.stop_overdue)
+    (counters.stalls, counters.stall_overdue)
 }
 
 #[test]

@@ -60,11 +60,11 @@ pub fn disk_result(
 
 fn stops(counted: &GroupCounters) -> Option<StopsResult> {
     let seconds = |nanos: u64| rounded(nanos as f64 / 1e9, 3);
-    (counted.stops > 0).then(|| StopsResult {
-        count: counted.stops,
-        seconds: seconds(counted.stopped_nanos),
-        longest_seconds: seconds(counted.stop_nanos_max),
-        overdue: counted.stop_overdue,
+    (counted.stalls > 0).then(|| StopsResult {
+        count: counted.stalls,
+        seconds: seconds(counted.stalled_nanos),
+        longest_seconds: seconds(counted.stall_nanos_max),
+        overdue: counted.stall_overdue,
     })
 }
 

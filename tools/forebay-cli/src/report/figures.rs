@@ -3,7 +3,7 @@
 use forebay_load::results::model::{ClassResult, RunResult};
 use forebay_load::results::series::{ClassSeries, Series};
 use forebay_report::verdict::{
-    BlockedSeconds, ClassFigures, DiskFigures, Finding, FindingKind, StopFigures, TargetFigures,
+    BlockedSeconds, ClassFigures, DiskFigures, Finding, FindingKind, StallFigures, TargetFigures,
     findings,
 };
 
@@ -41,7 +41,7 @@ fn figures(run: &RunResult, beside: Option<&RunResult>) -> Option<DiskFigures> {
         consumption: Some(disk.consumption_mean),
         speed: disk.speed,
         waited_seconds: disk.waited_seconds.unwrap_or_default(),
-        stops: disk.stops.map_or_else(StopFigures::default, |stops| StopFigures {
+        stalls: disk.stops.map_or_else(StallFigures::default, |stops| StallFigures {
             count: stops.count,
             seconds: stops.seconds,
             longest_seconds: stops.longest_seconds,

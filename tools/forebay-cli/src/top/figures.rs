@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use forebay_load::results::model::rounded;
 use forebay_report::verdict::{
-    BlockedSeconds, ClassFigures, DiskFigures, Finding, MemberFigures, StopFigures, TargetFigures,
+    BlockedSeconds, ClassFigures, DiskFigures, Finding, MemberFigures, StallFigures, TargetFigures,
     findings, is_alike,
 };
 
@@ -143,7 +143,7 @@ fn disk_figures(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -
         speed: ratio(since.of("waited_consumption_total"), since.of("waited_seconds_total")),
         speed_before: speed_before(before),
         waited_seconds: since.of("waited_seconds_total"),
-        stops: stops(since),
+        stalls: stalls(since),
         target: target(since, seconds),
         flow_ratio: gauge("flow_ratio"),
         blocked: BlockedSeconds::of(blocked_by_reason(since)),
@@ -241,14 +241,14 @@ fn mix_changed(before: &DiskSamples, now: &DiskSamples) -> bool {
     !OF_MIX.into_iter().all(is_alike)
 }
 
-fn stops(since: Since<'_>) -> StopFigures {
-    let seconds = since.of("stopped_seconds_total");
-    StopFigures {
-        count: since.of("stops_total") as u64,
+fn stalls(since: Since<'_>) -> StallFigures {
+    let seconds = since.of("stalled_seconds_total");
+    StallFigures {
+        count: since.of("stalls_total") as u64,
         seconds,
         // of all time: in this interval at most what all were together
-        longest_seconds: since.gauge("stop_max_seconds").unwrap_or(0.0).min(seconds),
-        overdue: since.of("stop_overdue_total") as u64,
+        longest_seconds: since.gauge("stall_max_seconds").unwrap_or(0.0).min(seconds),
+        overdue: since.of("stall_overdue_total") as u64,
     }
 }
 
@@ -257,7 +257,7 @@ const STOPPED_PART: f64 = 0.05;
 
 fn target(since: Since<'_>, seconds: f64) -> Option<TargetFigures> {
     let latency = since.gauge("latency_target_seconds")?;
-    let stopped = since.of("stopped_seconds_total") > seconds * STOPPED_PART;
+    let stopped = since.of("stalled_seconds_total") > seconds * STOPPED_PART;
     let measured = since.of("target_measured_total") > 0.0 || stopped;
     let holds = since.gauge("latency_target_holds").map(|holds| holds > 0.0 && !stopped);
     Some(TargetFigures {

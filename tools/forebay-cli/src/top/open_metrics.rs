@@ -8,12 +8,16 @@ const PREFIX: &str = "forebay_";
 const QUEUE_PREFIX: &str = "io_queue_";
 
 /// Old and new names of metrics. A process of the previous version serves the old ones.
-const RENAMED: [(&str, &str); 6] = [
+const RENAMED: [(&str, &str); 10] = [
     ("io_queue_bridged_total", "io_queue_absence_bypasses_total"),
     ("io_queue_late_turn_sec_total", "io_queue_late_turn_seconds_total"),
     ("io_queue_limited_time_sec_total", "io_queue_limited_seconds_total"),
     ("io_queue_past_window_total", "io_queue_window_bypasses_total"),
-    ("io_queue_stopped_sec_total", "io_queue_stopped_seconds_total"),
+    ("io_queue_stop_max_seconds", "io_queue_stall_max_seconds"),
+    ("io_queue_stop_overdue_total", "io_queue_stall_overdue_total"),
+    ("io_queue_stopped_sec_total", "io_queue_stalled_seconds_total"),
+    ("io_queue_stopped_seconds_total", "io_queue_stalled_seconds_total"),
+    ("io_queue_stops_total", "io_queue_stalls_total"),
     ("io_queue_waited_sec_total", "io_queue_waited_seconds_total"),
 ];
 

@@ -48,7 +48,7 @@ fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         format!("target {target}"),
         format!("window {}", disk.window.map_or_else(|| String::from("none"), time)),
     ];
-    let stops = (figures.stops.count > 0).then(|| figures.stops.to_string());
+    let stops = (figures.stalls.count > 0).then(|| figures.stalls.to_string());
     let words: Vec<String> = words.into_iter().chain(stops).collect();
     lines.extend(side_by_side("  ", &words, columns));
     // before the classes, which may be more than there is room for
@@ -190,10 +190,10 @@ fn json_of_disk(disk: &DiskInterval) -> Value {
         "used": figures.consumption,
         "speed": figures.speed,
         "stops": {
-            "count": figures.stops.count,
-            "seconds": figures.stops.seconds,
-            "longest_seconds": figures.stops.longest_seconds,
-            "overdue": figures.stops.overdue,
+            "count": figures.stalls.count,
+            "seconds": figures.stalls.seconds,
+            "longest_seconds": figures.stalls.longest_seconds,
+            "overdue": figures.stalls.overdue,
         },
         "latency_target_seconds": disk.target,
         "latency_target_holds": figures.target.as_ref().and_then(|target| target.holds),

@@ -76,7 +76,7 @@ fn lateness(figures: &DiskFigures) -> Option<Finding> {
 
 /// A disk that stood still.
 fn stopped(figures: &DiskFigures) -> Option<Finding> {
-    let stops = figures.stops;
+    let stops = figures.stalls;
     if stops.count == 0 {
         return None;
     }
@@ -84,13 +84,13 @@ fn stopped(figures: &DiskFigures) -> Option<Finding> {
     let what = format!("The disk stood still: {stops}; {} {requests} overdue", stops.overdue);
     let remedy = "Look for errors of the device in the system's log, and at the device itself \
                   (`smartctl`)";
-    Some(Finding::new(FindingKind::DiskStopped, what, remedy))
+    Some(Finding::new(FindingKind::DiskStalled, what, remedy))
 }
 
 /// Requests that were given up, unless stops explain them or those of [`super::classes`] that still
 /// are held say more.
 fn overdue(figures: &DiskFigures) -> Option<Finding> {
-    let count = figures.overdue.saturating_sub(figures.stops.overdue);
+    let count = figures.overdue.saturating_sub(figures.stalls.overdue);
     if count == 0 || figures.classes.iter().any(|class| class.held > 0) {
         return None;
     }

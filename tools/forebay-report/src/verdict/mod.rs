@@ -37,7 +37,7 @@ pub struct DiskFigures {
     /// For how long work waited for the disk throughout.
     pub waited_seconds: f64,
     /// When the disk stood still.
-    pub stops: StopFigures,
+    pub stalls: StallFigures,
     /// The latency target, if there is one.
     pub target: Option<TargetFigures>,
     /// Requests dispatched per request completed; 1 is healthy, and the rule under a window.
@@ -88,7 +88,7 @@ pub struct MemberFigures {
 
 /// The stops of a disk in a span of time: requests were in it, and none completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StopFigures {
+pub struct StallFigures {
     /// How many there were.
     pub count: u64,
     /// How long they were together, in seconds.
@@ -99,7 +99,7 @@ pub struct StopFigures {
     pub overdue: u64,
 }
 
-impl fmt::Display for StopFigures {
+impl fmt::Display for StallFigures {
     /// `1 stop, 6.0 s`, `18 stops, 5.4 s, the longest 300 ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { count, seconds, longest_seconds, .. } = *self;
@@ -206,7 +206,7 @@ pub struct ClassFigures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingKind {
     /// The disk stood still while requests were in it.
-    DiskStopped,
+    DiskStalled,
     /// The disk does less than its figures say, and always did.
     ModelTooFast,
     /// The disk does less than it did before.
@@ -249,7 +249,7 @@ impl FindingKind {
     /// Its name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::DiskStopped => "disk-stopped",
+            Self::DiskStalled => "disk-stopped",
             Self::ModelTooFast => "model-too-fast",
             Self::DiskGotSlow => "disk-got-slow",
             Self::ModelTooSlow => "model-too-slow",

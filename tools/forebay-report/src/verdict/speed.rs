@@ -26,7 +26,7 @@ fn is_judged(figures: &DiskFigures) -> bool {
 
 /// What the disk does of what is said of it while it does not stand still.
 pub(super) fn speed(figures: &DiskFigures) -> Option<Finding> {
-    let running = figures.waited_seconds - figures.stops.seconds;
+    let running = figures.waited_seconds - figures.stalls.seconds;
     let is_judged = running > 0.0 && running >= figures.seconds * WAITED_MIN;
     let speed = figures.speed.map(|speed| speed * figures.waited_seconds / running);
     let speed = speed.filter(|&speed| is_judged && speed > 0.0);

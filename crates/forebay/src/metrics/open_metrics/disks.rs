@@ -65,10 +65,13 @@ pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
         |disk| Some(seconds(disk.turn_overdue_nanos)),
     ),
     (
-        "stop_max_seconds",
-        "The longest stop of the disk so far: requests were in it, and none completed",
-        |disk| Some(seconds(disk.load.counters.stop_nanos_max)),
+        "stall_max_seconds",
+        "The longest stall of the disk so far: requests were in it, and none completed",
+        |disk| Some(seconds(disk.load.counters.stall_nanos_max)),
     ),
+    ("stop_max_seconds", "Old name of stall_max_seconds, for one release", |disk| {
+        Some(seconds(disk.load.counters.stall_nanos_max))
+    }),
     ("read_iops", "Configured rate", |disk| rate(disk, |rates| rates.read_iops)),
     ("write_iops", "Configured rate", |disk| rate(disk, |rates| rates.write_iops)),
     ("read_bandwidth", "Configured rate, bytes per second", |disk| {
@@ -108,13 +111,17 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
         |disk| disk.totals.wake_ups,
     ),
     (
-        "stops",
-        "Stops of the disk: requests were in it, and none completed for longer than eight windows \
+        "stalls",
+        "Stalls of the disk: requests were in it, and none completed for longer than eight windows \
          and 100 ms; 0 is healthy, more is a device or a controller in trouble",
-        |disk| disk.load.counters.stops,
+        |disk| disk.load.counters.stalls,
     ),
-    ("stop_overdue", "Requests that became overdue in stops", |disk| {
-        disk.load.counters.stop_overdue
+    ("stops", "Old name of stalls, for one release", |disk| disk.load.counters.stalls),
+    ("stall_overdue", "Requests that became overdue in stalls", |disk| {
+        disk.load.counters.stall_overdue
+    }),
+    ("stop_overdue", "Old name of stall_overdue, for one release", |disk| {
+        disk.load.counters.stall_overdue
     }),
     (
         "target_measured",
@@ -130,8 +137,8 @@ pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
     ("late_turn_seconds", "By how much these came late, summed over queues", |disk| {
         disk.totals.late_nanos
     }),
-    ("stopped_seconds", "Time in which the disk stalled; part of waited_seconds", |disk| {
-        disk.load.counters.stopped_nanos
+    ("stalled_seconds", "Time in which the disk stalled; part of waited_seconds", |disk| {
+        disk.load.counters.stalled_nanos
     }),
     (
         "waited_seconds",
@@ -141,8 +148,11 @@ pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
     ("late_turn_sec", "Old name of late_turn_seconds, for one release", |disk| {
         disk.totals.late_nanos
     }),
-    ("stopped_sec", "Old name of stopped_seconds, for one release", |disk| {
-        disk.load.counters.stopped_nanos
+    ("stopped_seconds", "Old name of stalled_seconds, for one release", |disk| {
+        disk.load.counters.stalled_nanos
+    }),
+    ("stopped_sec", "Old name of stalled_seconds, for one release", |disk| {
+        disk.load.counters.stalled_nanos
     }),
     ("waited_sec", "Old name of waited_seconds, for one release", |disk| {
         disk.load.counters.waited_nanos

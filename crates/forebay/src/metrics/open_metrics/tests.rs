@@ -82,7 +82,7 @@ fn what_dashboards_ask_for_is_there() {
     let counters = "absence_bypasses activations blocked_seconds bridged cancelled consumption errors late_turn_sec late_turn_seconds \
                     late_turns limited_seconds limited_time_sec messages_lost \
                     misaligned_read_ops misaligned_write_ops overdue \
-                    past_window retries starvation_time_sec stop_overdue stopped_sec stopped_seconds stops target_measured target_over total_bytes total_delay_sec total_discard_bytes \
+                    past_window retries stall_overdue stalled_seconds stalls starvation_time_sec stop_overdue stopped_sec stopped_seconds stops target_measured target_over total_bytes total_delay_sec total_discard_bytes \
                     total_discard_ops total_exec_sec total_flush_ops total_operations \
                     total_read_bytes total_read_ops total_split_bytes total_split_ops \
                     total_write_bytes total_write_ops unlisted_opens waited_consumption waited_sec waited_seconds wake_ups window_bypasses";
@@ -90,7 +90,7 @@ fn what_dashboards_ask_for_is_there() {
                   effective_goal_seconds engines flow_ratio held_long held_long_seconds in_disk in_disk_seconds \
                   latency_target_attainable \
                   latency_target_holds latency_target_seconds queue_length queues read_bandwidth \
-                  read_iops shares speed stop_max_seconds turn_overdue_seconds window_corrected_seconds window_seconds write_bandwidth \
+                  read_iops shares speed stall_max_seconds stop_max_seconds turn_overdue_seconds window_corrected_seconds window_seconds write_bandwidth \
                   write_iops";
     let histograms = "disk_latency_seconds latency_seconds queue_latency_seconds";
     let named = [("counter", counters), ("gauge", gauges), ("histogram", histograms)];
@@ -132,10 +132,10 @@ fn a_disk_that_is_slower_than_its_figures_shows_in_speed_and_target() {
         served_meanwhile: DiskTime::from_nanos(1_160_000_000),
         measured: 1000,
         over_target: 70,
-        stops: 2,
-        stopped_nanos: 6_500_000_000,
-        stop_nanos_max: 6_000_000_000,
-        stop_overdue: 600,
+        stalls: 2,
+        stalled_nanos: 6_500_000_000,
+        stall_nanos_max: 6_000_000_000,
+        stall_overdue: 600,
     };
     let load = LoadStatus { speed_permille: Some(580), target: Some(status), counters };
     let disk = DiskSnapshot { name: "/data".into(), load, ..Default::default() };
@@ -150,10 +150,12 @@ fn a_disk_that_is_slower_than_its_figures_shows_in_speed_and_target() {
         ("target_over_total", "70"),
         ("waited_sec_total", "2.0"),
         ("waited_consumption_total", "1.16"),
-        ("stops_total", "2"),
+        ("stalls_total", "2"),
         ("stopped_sec_total", "6.5"),
+        ("stalled_seconds_total", "6.5"),
+        ("stall_max_seconds", "6.0"),
         ("stop_max_seconds", "6.0"),
-        ("stop_overdue_total", "600"),
+        ("stall_overdue_total", "600"),
     ] {
         let line = format!("forebay_io_queue_{name}{{mountpoint=\"/data\"}} {value}\n");
         assert!(text.contains(&line), "{line} in {text}");

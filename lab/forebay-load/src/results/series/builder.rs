@@ -181,7 +181,7 @@ impl DiskSeries {
         let permille = counted.speed_permille().filter(|_| waited >= length * WAITED_MIN);
         self.speed.push(permille.map(|permille| permille as f64 / 1000.0));
         self.waited_seconds.push(waited);
-        self.stopped_seconds.push(seconds(counted.stopped_nanos));
+        self.stopped_seconds.push(seconds(counted.stalled_nanos));
         for reason in Blocked::ALL {
             let [then, now] = [then, now].map(|counters| counters.blocked_nanos[reason.index()]);
             let blocked = self.blocked_seconds.entry(reason.name().to_owned()).or_default();
