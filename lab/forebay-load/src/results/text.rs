@@ -121,8 +121,8 @@ const WAITED_MIN: f64 = 0.05;
 fn stop_lines(of: &StopsResult) -> String {
     let StopsResult { count, seconds, longest_seconds, overdue } = *of;
     let spans = match count {
-        1 => format!("1 stop, {}", span(seconds)),
-        _ => format!("{count} stops, {}, the longest {}", span(seconds), span(longest_seconds)),
+        1 => format!("1 stall, {}", span(seconds)),
+        _ => format!("{count} stalls, {}, the longest {}", span(seconds), span(longest_seconds)),
     };
     let requests = if overdue == 1 { "request was" } else { "requests were" };
     format!(

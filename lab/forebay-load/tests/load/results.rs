@@ -405,7 +405,7 @@ fn a_disk_that_stood_still_is_not_said_to_have_wrong_figures() {
         ..DiskResult::default()
     });
     let said = text(&Report::Run(Box::new(result)));
-    assert!(said.contains("1 stop, 6.0 s;\n591 requests were overdue"), "{said}");
+    assert!(said.contains("1 stall, 6.0 s;\n591 requests were overdue"), "{said}");
     assert!(said.contains("does 70 %") && said.contains("it did 100 %"), "{said}");
     assert!(!said.contains("forebay tune"), "{said}");
 }

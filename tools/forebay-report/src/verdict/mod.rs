@@ -86,7 +86,7 @@ pub struct MemberFigures {
     pub in_flight_seconds: f64,
 }
 
-/// The stops of a disk in a span of time: requests were in it, and none completed.
+/// The stalls of a disk in a span of time: requests were in it, and none completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StallFigures {
     /// How many there were.
@@ -100,14 +100,14 @@ pub struct StallFigures {
 }
 
 impl fmt::Display for StallFigures {
-    /// `1 stop, 6.0 s`, `18 stops, 5.4 s, the longest 300 ms`.
+    /// `1 stall, 6.0 s`, `18 stalls, 5.4 s, the longest 300 ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { count, seconds, longest_seconds, .. } = *self;
         match count {
-            1 => write!(f, "1 stop, {}", disk::time(seconds)),
+            1 => write!(f, "1 stall, {}", disk::time(seconds)),
             _ => write!(
                 f,
-                "{count} stops, {}, the longest {}",
+                "{count} stalls, {}, the longest {}",
                 disk::time(seconds),
                 disk::time(longest_seconds)
             ),
