@@ -78,8 +78,8 @@ pub(crate) struct Options {
     output: Option<PathBuf>,
     /// Replace them even where the surface ends at less than half or more than twice the rates of
     /// that file
-    #[arg(long, requires = "output")]
-    another_disk: bool,
+    #[arg(long, alias = "another-disk", requires = "output")]
+    other_disk: bool,
     #[command(flatten)]
     pictures: Pictures,
     #[command(flatten)]
@@ -180,7 +180,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             )));
         }
         let fits = if found.is_offer { &[] } else { &found.fits[..] };
-        output::regions(path, fits, options.another_disk)?;
+        output::regions(path, fits, options.other_disk)?;
     }
     found.check(name, options.goal.is_empty(), options.from.is_some())
 }

@@ -82,7 +82,7 @@ pub(super) fn regions(path: &Path, fits: &[Fit], may_be_another: bool) -> Result
     if let Some(differences) = differences(path, &useful)?.filter(|_| !may_be_another) {
         return Err(Failure::Input(format!(
             "`{shown}` stays as it is: the surface {differences}. The surface is of another disk, \
-             or the file is; measure this disk, or give --another-disk to write the regions all \
+             or the file is; measure this disk, or give --other-disk to write the regions all \
              the same"
         )));
     }

@@ -86,9 +86,9 @@ pub(crate) struct Options {
     /// Seed of the simulated disk
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = load_options::seed)]
     seed: u64,
-    /// DIR may be a block device, and the data on it is destroyed
-    #[arg(long)]
-    destroy_device_data: bool,
+    /// DIR is a block device, and the data on it may be destroyed
+    #[arg(long, alias = "destroy-device-data")]
+    overwrite_device: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -205,7 +205,7 @@ fn measure_all(options: &Options, output: &Output, old: &[Run]) -> Result<Vec<Ru
         Some(_) => runs.iter().flat_map(|run| &run.target.paths).map(PathBuf::from).collect(),
         None => options.dirs.clone(),
     };
-    let disks = MeasuredDisk::find(&dirs, options.destroy_device_data)?;
+    let disks = MeasuredDisk::find(&dirs, options.overwrite_device)?;
     if !old.is_empty() {
         compare::check_disks(old.len(), disks.len())?;
     }

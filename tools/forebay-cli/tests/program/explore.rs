@@ -73,9 +73,9 @@ fn a_surface_of_another_disk_is_written_with_a_flag_only() {
             Some(words) => {
                 assert_eq!(ended.code, Some(2), "{}", ended.stderr);
                 let said = ended.stderr;
-                assert!(said.contains(words) && said.contains("--another-disk"), "{said}");
+                assert!(said.contains(words) && said.contains("--other-disk"), "{said}");
                 assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
-                let ended = explore(&[&from[..], &["--another-disk"]].concat());
+                let ended = explore(&[&from[..], &["--other-disk"]].concat());
                 assert_eq!(ended.code, Some(0), "{}", ended.stderr);
             }
         }

@@ -49,7 +49,7 @@ impl MeasuredDisk {
         if kind.is_block_device() && !destroy {
             return Err(Error::Refused(format!(
                 "`{shown}` is a block device, and measuring it would destroy what is on it; name a \
-                 directory, or add --destroy-device-data if nothing on it is needed"
+                 directory, or add --overwrite-device if nothing on it is needed"
             )));
         }
         if !kind.is_dir() && !kind.is_block_device() {
