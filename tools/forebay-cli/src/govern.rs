@@ -27,8 +27,8 @@ use crate::whole_number;
 #[derive(Args)]
 pub(crate) struct Options {
     /// The disk, such as nvme0n1: no partition, and nothing made of disks
-    #[arg(long, value_name = "DEV", required_unless_present = "restore")]
-    disk: Option<String>,
+    #[arg(long, alias = "disk", value_name = "DEV", required_unless_present = "restore")]
+    device: Option<String>,
     /// The goal: CLASS:p95=2ms of reads, CLASS:writes:p95=5ms; without a class for --calibrate
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse, required_unless_present = "restore")]
     goal: Option<Goal>,
@@ -61,7 +61,7 @@ pub(crate) struct Options {
     #[arg(long)]
     dry_run: bool,
     /// Put back what a governor of this disk has changed
-    #[arg(long, value_name = "DEV", conflicts_with_all = ["disk", "goal", "calibrate"])]
+    #[arg(long, value_name = "DEV", conflicts_with_all = ["device", "goal", "calibrate"])]
     restore: Option<String>,
 }
 
@@ -123,9 +123,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return print(&format!("{text}\n"));
     }
     let (Some(disk), Some(goal), Some(properties)) =
-        (&options.disk, &options.goal, &options.properties)
+        (&options.device, &options.goal, &options.properties)
     else {
-        return Err(Failure::Input("name --disk, --goal and --properties".into()));
+        return Err(Failure::Input("name --device, --goal and --properties".into()));
     };
     let machine = Machine::this();
     let disk = GovernedDisk::find(&machine, disk)?;

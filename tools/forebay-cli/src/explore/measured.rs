@@ -52,7 +52,7 @@ pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<Measured, Fai
     if let Some(place) = &options.place {
         return of_disk(options, place, goals);
     }
-    let name = options.disk.as_deref().unwrap_or_default();
+    let name = options.simulate.as_deref().unwrap_or_default();
     let disk = DiskSpec::resolve(name)?;
     let mut disk = SimulatedDisk::with_load(disk, options.simulated_load()?)
         .map_err(|error| Failure::Input(format!("{name}: {error}")))?;

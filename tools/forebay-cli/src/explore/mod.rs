@@ -42,17 +42,17 @@ const DATA_BYTES: u64 = 2 << 30;
 /// Everything is saved, and the exit code is 3.
 #[derive(Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true)
-    .args(["place", "from", "disk", "what_if"]))]
+    .args(["place", "from", "simulate", "what_if"]))]
 pub(crate) struct Options {
     /// A directory on the disk to measure, or with --overwrite-device a block device
-    #[arg(value_name = "DIR", conflicts_with_all = ["from", "disk", "what_if"])]
+    #[arg(value_name = "DIR", conflicts_with_all = ["from", "simulate", "what_if"])]
     place: Option<PathBuf>,
     /// A surface measured earlier: CSV, or the result file (.json) of diskplorer
-    #[arg(long, value_name = "FILE", conflicts_with = "disk")]
+    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     from: Option<PathBuf>,
     /// Measure a simulated disk, a preset or a disk file, under virtual time
-    #[arg(long, value_name = "NAME|FILE")]
-    disk: Option<String>,
+    #[arg(long, alias = "disk", value_name = "NAME|FILE")]
+    simulate: Option<String>,
     /// Measure all combinations of 21 rates of reads and 21 rates of writes
     #[arg(long, conflicts_with = "from")]
     full: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE.csv")]
     save: Option<PathBuf>,
     /// Go on with the interrupted measurement of DIR whose loads are kept alongside --save
-    #[arg(long, conflicts_with_all = ["from", "disk"])]
+    #[arg(long, conflicts_with_all = ["from", "simulate"])]
     resume: bool,
     /// A goal: a percentile of reads and its longest latency, such as p95=1ms; may be given several
     /// times [default: p95 of 0.5, 1 and 2 ms, where the disk meets them]
@@ -123,11 +123,11 @@ struct LoadOptions {
           value_name = "REQUESTS")]
     latency_of: Timed,
     /// DIR is a block device, and the data on it may be destroyed
-    #[arg(long, alias = "device", conflicts_with_all = ["from", "disk"])]
+    #[arg(long, alias = "device", conflicts_with_all = ["from", "simulate"])]
     overwrite_device: bool,
     /// What the disk can do, which sets the highest rates: an io-properties file, or a forebay.yaml
     /// [default: the disk is probed for some seconds]
-    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "FILE")]
+    #[arg(long, conflicts_with_all = ["from", "simulate"], value_name = "FILE")]
     properties: Option<PathBuf>,
 }
 
@@ -153,7 +153,7 @@ enum Format {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let is_json = options.json || options.format == Format::Json;
     if let Some(path) = &options.what_if.what_if {
-        return options.what_if.answer(path, &options.goal, options.disk.as_deref(), is_json);
+        return options.what_if.answer(path, &options.goal, options.simulate.as_deref(), is_json);
     }
     let goals = fits::goals(&options.goal)?;
     options.check_outputs()?;

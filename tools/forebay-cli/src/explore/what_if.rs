@@ -30,7 +30,7 @@ const VERSION: u32 = 1;
 #[derive(Args)]
 pub(super) struct WhatIf {
     /// Say what classes of these loads would get of the disk in this forebay.yaml, by the region of
-    /// reads and writes that it holds for --goal; with --disk, alongside what the simulator says
+    /// reads and writes that it holds for --goal; with --simulate, alongside what the simulator says
     #[arg(long, value_name = "forebay.yaml", requires = "load", conflicts_with = "from")]
     pub(super) what_if: Option<PathBuf>,
     /// A class: its name, its shares, and what it does per second, reads of 4 KiB or bytes in

@@ -52,8 +52,8 @@ pub(crate) struct Options {
     #[arg(long)]
     require: bool,
     /// A disk that has to obey, such as sda [default: all disks]
-    #[arg(long, value_name = "DISK")]
-    disk: Vec<String>,
+    #[arg(long, alias = "disk", value_name = "DEV")]
+    device: Vec<String>,
     /// List the classes, their weights and processes, and what they have read and written
     #[arg(long, conflicts_with_all = ["class", "command"])]
     list: bool,
@@ -108,7 +108,7 @@ impl Options {
             Err(missing) => (None, vec![missing]),
         };
         let root = cgroups.as_ref().map(|cgroups| cgroups.root.as_path());
-        missing.extend(obeyed::unobeyed(machine, root, &self.disk, self.ionice));
+        missing.extend(obeyed::unobeyed(machine, root, &self.device, self.ionice));
         if self.is_refused(&missing) {
             return Ok(ExitCode::from(REFUSED));
         }

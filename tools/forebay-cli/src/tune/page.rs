@@ -60,7 +60,7 @@ fn disk(page: &mut Page, tuned: &Tuned) -> Result<(), DrawError> {
 fn next_steps(run: &Run) -> Vec<String> {
     let explored = match run.target.paths.first() {
         Some(path) if !run.target.is_simulated() => format!("{path} --properties forebay.yaml"),
-        path => format!("--disk {}", path.map_or("NAME", String::as_str)),
+        path => format!("--simulate {}", path.map_or("NAME", String::as_str)),
     };
     vec![
         String::from("See what follows from them: `forebay info --properties forebay.yaml`."),

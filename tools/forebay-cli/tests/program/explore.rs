@@ -125,18 +125,18 @@ fn a_simulated_disk_is_measured_and_kept() {
     let of = |input: [&str; 2], save: &str| {
         explore(&[&input[..], &goal[..], &["--save", save]].concat()).results()["fits"].clone()
     };
-    let measured = of(["--disk", "gp3"], &kept);
+    let measured = of(["--simulate", "gp3"], &kept);
     assert_eq!(measured[0]["goal"], "p99.9=20ms");
     assert_eq!(of(["--from", &kept], &again), measured);
-    explore(&["--disk", "gp33"]).complains(2, &["did you mean `gp3`?"]);
+    explore(&["--simulate", "gp33"]).complains(2, &["did you mean `gp3`?"]);
     explore(&[]).complains(2, &["--from"]);
-    explore(&["--from", I3, "--disk", "gp3"]).complains(2, &["cannot be used with"]);
+    explore(&["--from", I3, "--simulate", "gp3"]).complains(2, &["cannot be used with"]);
 }
 
 #[test]
 fn a_simulated_disk_is_loaded_with_requests_of_other_sizes() {
     let sizes = ["--read-size", "64kB", "--write-size", "1MB", "--seconds", "200ms"];
-    let arguments = ["--disk", "samsung-970-pro", "--grid", "6", "--json"];
+    let arguments = ["--simulate", "samsung-970-pro", "--grid", "6", "--json"];
     let cells = |more: &[&str]| {
         let lab = Lab::new();
         let save = lab.file("kept.csv", "").display().to_string();
@@ -150,7 +150,8 @@ fn a_simulated_disk_is_loaded_with_requests_of_other_sizes() {
     refused(&["--data-size", "1kB"], "--read-size is 4096 bytes, and the data has 1024");
     refused(&["--trim"], "nothing says what a discard costs this disk");
     refused(&["--trim-after", "10s"], "--trim");
-    explore(&["--disk", "nvme-2022", "--grid", "4"]).complains(2, &["at least 9", "--grid of 6"]);
+    explore(&["--simulate", "nvme-2022", "--grid", "4"])
+        .complains(2, &["at least 9", "--grid of 6"]);
 }
 
 /// Properties that any disk keeps, on a busy machine too.
@@ -236,7 +237,7 @@ fn what_cannot_be_measured_is_refused() {
     on(&["--data-size", "1MB"]).complains(2, &["--data-size is 1048576 bytes; give"]);
     on(&["--data-size", "9000000GB"]).complains(2, &["free", "--data-size is"]);
     on(&["--seconds", "0s"]).complains(2, &["more than zero"]);
-    on(&["--disk", "gp3"]).complains(2, &["cannot be used with"]);
+    on(&["--simulate", "gp3"]).complains(2, &["cannot be used with"]);
     explore(&["/nowhere"]).complains(2, &["there is no directory `/nowhere`"]);
     explore(&["/dev/null"]).complains(2, &["/dev/null"]);
     explore(&["--from", I3, "--trim"]).complains(2, &["cannot be used with"]);
@@ -255,7 +256,8 @@ fn what_classes_would_get_is_predicted_as_the_simulator_has_it() {
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     let what_if = |more: &[&str]| explore(&[&["--what-if", &yaml], more].concat());
     let loads = ["--load", "queries:1000:reads=50000", "--load", "compaction:100:writes=max"];
-    let results = what_if(&[&loads[..], &["--disk", "i3.2xlarge", "--json"]].concat()).results();
+    let results =
+        what_if(&[&loads[..], &["--simulate", "i3.2xlarge", "--json"]].concat()).results();
     let class = |index: usize, name: &str| results["classes"][index][name].clone();
     assert_eq!(class(0, "predicted"), 50_000.0);
     assert_eq!((class(0, "is_less"), class(1, "is_less")), (false.into(), true.into()));

@@ -20,7 +20,7 @@ fn what_is_missing_is_said() {
     let properties = dir.path().join("properties.yaml");
     fs::write(&properties, PROPERTIES).unwrap();
     let properties = properties.to_str().unwrap();
-    let disk = ["--disk", "no-such-disk", "--properties", properties];
+    let disk = ["--device", "no-such-disk", "--properties", properties];
     for (more, words) in [
         (&["--goal", "db:p95=2ms", "--class", "db=a:1000"][..], "there is no disk no-such-disk"),
         (&["--goal", "p95"], "p95=1ms"),

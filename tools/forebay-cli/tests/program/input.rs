@@ -285,7 +285,7 @@ fn a_misspelt_preset_is_answered_with_the_nearest_one() {
         vec!["info", "--disk", "nvme-202"],
         vec!["sim", "run", jobs, "--disk", "nvme-202"],
         vec!["tune", "--simulate", "nvme-202"],
-        vec!["explore", "--disk", "nvme-202"],
+        vec!["explore", "--simulate", "nvme-202"],
         vec!["disk", "serve", "--disk", "nvme-202", "/tmp"],
     ] {
         run(forebay().args(arguments)).complains(2, &["did you mean `nvme-2022`?"]);

@@ -36,7 +36,7 @@ fn a_page_of_heat_maps_is_shown_without_an_error_on_the_console() {
             "--from",
             concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/forebay-sim/presets/i3.2xlarge.csv"),
         ],
-        ["--disk", "gp3"],
+        ["--simulate", "gp3"],
     ]
     .iter()
     .enumerate()
