@@ -20,7 +20,7 @@ pub struct GroupCounters {
     /// them.
     pub waited_nanos: u64,
     /// Disk time that the disk completed meanwhile, as the model counts it.
-    pub served_meanwhile: DiskTime,
+    pub waited_consumption: DiskTime,
     /// How often the disk stalled: requests were in it, and none completed.
     pub stalls: u64,
     /// Nanoseconds of all stalls.
@@ -41,7 +41,7 @@ impl GroupCounters {
     /// most.
     pub fn merge(&mut self, other: &Self) {
         self.waited_nanos = self.waited_nanos.wrapping_add(other.waited_nanos);
-        self.served_meanwhile = self.served_meanwhile.plus(other.served_meanwhile);
+        self.waited_consumption = self.waited_consumption.plus(other.waited_consumption);
         self.stalls = self.stalls.max(other.stalls);
         self.stalled_nanos = self.stalled_nanos.max(other.stalled_nanos);
         self.stall_nanos_max = self.stall_nanos_max.max(other.stall_nanos_max);
@@ -58,7 +58,7 @@ impl GroupCounters {
         let stalled_nanos = self.stalled_nanos.saturating_sub(earlier.stalled_nanos);
         Self {
             waited_nanos: self.waited_nanos.saturating_sub(earlier.waited_nanos),
-            served_meanwhile: self.served_meanwhile.minus(earlier.served_meanwhile),
+            waited_consumption: self.waited_consumption.minus(earlier.waited_consumption),
             stalls: self.stalls.saturating_sub(earlier.stalls),
             stalled_nanos,
             stall_nanos_max: self.stall_nanos_max.min(stalled_nanos),
@@ -72,7 +72,7 @@ impl GroupCounters {
     /// for it; `None` where none ever did.
     pub fn speed_permille(&self) -> Option<u64> {
         let time = u128::from(self.waited_nanos) * u128::from(DiskTime::UNITS_PER_NANO);
-        let speed = (u128::from(self.served_meanwhile.units()) * 1000).checked_div(time)?;
+        let speed = (u128::from(self.waited_consumption.units()) * 1000).checked_div(time)?;
         u64::try_from(speed).ok()
     }
 

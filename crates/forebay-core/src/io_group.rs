@@ -315,8 +315,8 @@ impl IoGroup {
     /// Thousandths of the model's rate that the disk delivered when work last
     /// waited for it; 1000 until some has. Where the pace is that of the figures, a
     /// disk that is faster than they say is not seen to be.
-    pub fn delivered_permille(&self) -> u64 {
-        self.shared.budget.delivered_permille()
+    pub fn speed_permille(&self) -> u64 {
+        self.shared.budget.speed_permille()
     }
 
     /// Disk time of the requests in the disk now.

@@ -35,7 +35,7 @@ impl LoadStatus {
     fn of_group(group: &IoGroup, now: Time) -> Self {
         let counters = group.counters(now);
         let stands_still = group.stalled_nanos(now).is_some();
-        let speed = if stands_still { 0 } else { group.delivered_permille() };
+        let speed = if stands_still { 0 } else { group.speed_permille() };
         let holds = |target: LatencyTargetStatus| LatencyTargetStatus {
             holds: target.holds && !stands_still,
             ..target

@@ -72,11 +72,11 @@ impl FiguresBound {
     }
 
     /// In a period the disk did so much, in thousandths of its figures, and work waited or not.
-    pub(super) fn end_period(&self, delivered_permille: u64, waited: bool) {
+    pub(super) fn end_period(&self, speed_permille: u64, waited: bool) {
         if !self.follows_burst.load(Ordering::Relaxed) {
             return;
         }
-        let is_slow = waited && delivered_permille <= BURST_OVER_PERMILLE;
+        let is_slow = waited && speed_permille <= BURST_OVER_PERMILLE;
         let periods = if is_slow { get(&self.slow_periods).saturating_add(1) } else { 0 };
         set(&self.slow_periods, periods);
         self.binds.store(periods >= BURST_OVER_PERIODS, Ordering::Relaxed);

@@ -27,7 +27,7 @@ impl Budget {
         // what a part of the disk delivers says nothing of the disk
         let sample = if self.controller.part.is_in_force() { sample.unjudged() } else { sample };
         if let Some(period) = self.service.0.add(now, sample, self.mix.0.price()) {
-            self.controller.figures_bound.end_period(period.delivered_permille, period.waited);
+            self.controller.figures_bound.end_period(period.speed_permille, period.waited);
         }
         self.goal.0.fade(now);
     }
@@ -132,7 +132,7 @@ impl Budget {
     }
 
     /// What the disk did when work last waited for it, in thousandths of its figures' rate.
-    pub(crate) fn delivered_permille(&self) -> u64 {
-        self.service.0.delivered_permille()
+    pub(crate) fn speed_permille(&self) -> u64 {
+        self.service.0.speed_permille()
     }
 }

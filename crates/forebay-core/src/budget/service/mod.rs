@@ -43,7 +43,7 @@ pub(super) struct Service {
     /// What [`LatencyTarget::to_word`] made of the target.
     target: AtomicU64,
     /// What was delivered when work last waited, in thousandths of the figures' rate.
-    delivered_permille: AtomicU64,
+    speed_permille: AtomicU64,
     /// When work last had to wait for the disk.
     refused_at: AtomicU64,
     /// One if the disk was loaded in the last period.
@@ -58,7 +58,7 @@ pub(super) struct Service {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivered {
     /// Thousandths of its figures' rate.
-    pub(super) delivered_permille: u64,
+    pub(super) speed_permille: u64,
     /// Whether work waited throughout.
     pub(super) waited: bool,
 }
@@ -67,7 +67,7 @@ impl Service {
     pub(super) fn new(target: Option<LatencyTarget>) -> Self {
         Self {
             target: AtomicU64::new(LatencyTarget::to_word(target)),
-            delivered_permille: AtomicU64::new(1000),
+            speed_permille: AtomicU64::new(1000),
             refused_at: AtomicU64::new(0),
             is_loaded: AtomicU64::new(0),
             holds: AtomicU64::new(1),
@@ -134,16 +134,16 @@ impl Service {
 
     fn end_period(&self, nanos: u64) -> Delivered {
         let period = self.totals.end_period(nanos);
-        let delivered_permille = delivered_permille(period.served, nanos);
-        set(&self.is_loaded, u64::from(delivered_permille >= LOADED_PERMILLE));
+        let speed_permille = speed_permille(period.served, nanos);
+        set(&self.is_loaded, u64::from(speed_permille >= LOADED_PERMILLE));
         if period.waited {
-            set(&self.delivered_permille, delivered_permille);
+            set(&self.speed_permille, speed_permille);
         }
         if let Some(target) = self.target().filter(|_| nanos <= STALE_NANOS) {
             let allowed = period.counted.saturating_mul(u64::from(1000 - target.permille()));
             set(&self.holds, u64::from(period.over.saturating_mul(1000) <= allowed));
         }
-        Delivered { delivered_permille, waited: period.waited }
+        Delivered { speed_permille, waited: period.waited }
     }
 
     /// Whether the target held in the last period.
@@ -162,13 +162,13 @@ impl Service {
     }
 
     /// What the disk did when work last waited for it, in thousandths of its figures' rate.
-    pub(super) fn delivered_permille(&self) -> u64 {
-        get(&self.delivered_permille)
+    pub(super) fn speed_permille(&self) -> u64 {
+        get(&self.speed_permille)
     }
 }
 
 /// Disk time served per time, in thousandths.
-fn delivered_permille(served: u64, nanos: u64) -> u64 {
+fn speed_permille(served: u64, nanos: u64) -> u64 {
     let time = u128::from(nanos.max(1)) * u128::from(DiskTime::UNITS_PER_NANO);
     let permille = u128::from(served) * 1000 / time;
     u64::try_from(permille).unwrap_or(u64::MAX).min(DELIVERED_PERMILLE_MAX)

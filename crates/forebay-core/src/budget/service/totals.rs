@@ -88,7 +88,7 @@ impl Totals {
     pub(super) fn counters(&self) -> GroupCounters {
         GroupCounters {
             waited_nanos: get(&self.waited_nanos_in_all),
-            served_meanwhile: DiskTime::from_units(get(&self.served_in_all)),
+            waited_consumption: DiskTime::from_units(get(&self.served_in_all)),
             measured: get(&self.counted_in_all),
             over_target: get(&self.over_in_all),
             ..GroupCounters::default()

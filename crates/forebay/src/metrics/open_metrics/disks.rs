@@ -160,7 +160,7 @@ pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
     (
         "waited_consumption",
         "Disk time completed in that time, in seconds: divided by it, the speed over any span",
-        |disk| disk_nanos(disk.load.counters.served_meanwhile),
+        |disk| disk_nanos(disk.load.counters.waited_consumption),
     ),
 ];
 

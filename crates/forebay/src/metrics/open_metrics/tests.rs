@@ -129,7 +129,7 @@ fn a_disk_that_is_slower_than_its_figures_shows_in_speed_and_target() {
     };
     let counters = GroupCounters {
         waited_nanos: 2_000_000_000,
-        served_meanwhile: DiskTime::from_nanos(1_160_000_000),
+        waited_consumption: DiskTime::from_nanos(1_160_000_000),
         measured: 1000,
         over_target: 70,
         stalls: 2,
