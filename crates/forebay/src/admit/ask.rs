@@ -37,7 +37,7 @@ impl Class {
 /// Whether there are such requests.
 pub(super) fn check(op: Op, len: u64) -> Result<(), AdmitError> {
     if len == 0 && op != Op::Flush {
-        return Err(AdmitError::Length { op });
+        return Err(AdmitError::ZeroLength { op });
     }
     if i64::try_from(len).is_err() {
         return Err(AdmitError::TooLong { op, len });

@@ -69,7 +69,7 @@ impl AdmitFor {
     /// parts, and had better not be done where it delays all others.
     ///
     /// # Errors
-    /// [`AdmitError::TooLarge`]; as for [`AdmitFor::in_parts`].
+    /// [`AdmitError::SeveralParts`]; as for [`AdmitFor::in_parts`].
     pub fn in_one_part(self) -> Result<Self, AdmitError> {
         let Self { class, access, len } = self;
         let class = class?;
@@ -77,7 +77,7 @@ impl AdmitFor {
         let most = part_max(&class, access.op, len);
         if len > most {
             let disk = class.disk.name.clone();
-            return Err(AdmitError::TooLarge { op: access.op, len, most, disk });
+            return Err(AdmitError::SeveralParts { op: access.op, len, most, disk });
         }
         Ok(Self { class: Ok(class), access, len })
     }

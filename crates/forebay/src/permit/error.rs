@@ -15,7 +15,7 @@ use crate::sys::fork::Forked;
 pub enum AdmitError {
     /// A length that the operation cannot have.
     #[error("{op:?} of 0 bytes: give at least 1 byte; only a flush has no length")]
-    Length {
+    ZeroLength {
         /// The operation.
         op: Op,
     },
@@ -47,7 +47,7 @@ pub enum AdmitError {
         "a {op:?} of {len} bytes keeps all others waiting: the disk `{disk}` should get no more \
          than {most} bytes at a time; do it in parts (AdmitFor::in_parts)"
     )]
-    TooLarge {
+    SeveralParts {
         /// The operation.
         op: Op,
         /// The length asked for, in bytes.
@@ -137,10 +137,10 @@ impl From<AdmitError> for io::Error {
             AdmitError::QueueFull { .. } => io::ErrorKind::QuotaExceeded,
             AdmitError::Timer(cause) | AdmitError::Lookup(cause) => cause.kind(),
             AdmitError::NoShard { .. } | AdmitError::Forked(_) => io::ErrorKind::Other,
-            AdmitError::Length { .. }
+            AdmitError::ZeroLength { .. }
             | AdmitError::TooLong { .. }
             | AdmitError::TooCostly { .. }
-            | AdmitError::TooLarge { .. }
+            | AdmitError::SeveralParts { .. }
             | AdmitError::OtherScheduler { .. }
             | AdmitError::ClassRemoved { .. } => io::ErrorKind::InvalidInput,
         };

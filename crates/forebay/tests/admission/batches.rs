@@ -88,7 +88,7 @@ fn a_batch_costs_what_its_requests_cost_alone() {
 fn what_is_wrong_with_one_request_is_said_before_any_is_queued() {
     let (_scheduler, class) = ten_at_once();
     let refused = class.admit_many(&[READ, (Op::Write, 0)]).wait();
-    assert!(matches!(refused, Err(AdmitError::Length { op: Op::Write })));
+    assert!(matches!(refused, Err(AdmitError::ZeroLength { op: Op::Write })));
     let refused = class.admit_many(&[READ, (Op::Read, u64::MAX)]).try_now();
     assert!(matches!(refused, Err(AdmitError::TooLong { .. })));
     assert_eq!(counts(&class), (0, 0, 0));

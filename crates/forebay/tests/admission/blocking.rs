@@ -119,7 +119,7 @@ fn a_length_of_zero_is_for_a_flush_only() {
     let class = scheduler.add_class("class", 100).unwrap();
     for op in [Op::Read, Op::Write, Op::Discard] {
         let refused = class.admit(op, 0);
-        assert!(matches!(refused, Err(AdmitError::Length { op: named }) if named == op));
+        assert!(matches!(refused, Err(AdmitError::ZeroLength { op: named }) if named == op));
         assert!(class.admit(op, 1).is_ok());
     }
     assert!(class.admit(Op::Flush, 0).is_ok());

@@ -74,7 +74,7 @@ fn a_large_request_is_refused_where_it_has_no_parts() {
                 assert!(len <= part_max, "{len}");
                 drop(admit.wait().unwrap());
             }
-            Err(AdmitError::TooLarge { most, len: told, .. }) => {
+            Err(AdmitError::SeveralParts { most, len: told, .. }) => {
                 assert!(told == len && len > part_max && most == part_max, "{len}");
             }
             Err(error) => panic!("{len}: {error}"),
@@ -82,7 +82,7 @@ fn a_large_request_is_refused_where_it_has_no_parts() {
     }
     assert_eq!(class.permit_counters().operations[Op::Read.index()], 4, "none for those refused");
     let none = class.admit_for(&disk, Op::Read, 0).in_parts();
-    assert!(matches!(none, Err(AdmitError::Length { op: Op::Read })));
+    assert!(matches!(none, Err(AdmitError::ZeroLength { op: Op::Read })));
     let mut flush = class.admit_for(&disk, Op::Flush, 0).in_parts().unwrap();
     assert_eq!(flush.next().map(|(part, _)| part), Some(0..0));
     assert!(flush.next().is_none());

@@ -121,7 +121,7 @@ fn a_task_that_ends_with_its_waker_does_so_outside_the_lock() {
 fn errors_come_from_the_first_poll() {
     let class = paced();
     let refused = block_on(class.admit_async(Op::Write, 0));
-    assert!(matches!(refused, Err(AdmitError::Length { op: Op::Write })));
+    assert!(matches!(refused, Err(AdmitError::ZeroLength { op: Op::Write })));
 }
 
 #[test]

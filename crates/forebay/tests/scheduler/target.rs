@@ -114,5 +114,5 @@ fn a_disk_must_be_the_schedulers() {
     }
     assert!(matches!(ask().try_now().unwrap_err(), AdmitError::OtherScheduler { .. }));
     let empty = class.admit_for(&scheduler.default_disk(), Op::Read, 0);
-    assert!(matches!(empty.wait().unwrap_err(), AdmitError::Length { .. }));
+    assert!(matches!(empty.wait().unwrap_err(), AdmitError::ZeroLength { .. }));
 }
