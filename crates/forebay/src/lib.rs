@@ -189,7 +189,7 @@ pub use registry::{
     UnlistedError,
 };
 pub use scheduler::{Scheduler, SchedulerBuilder};
-pub use siblings::SegmentError;
+pub use siblings::SharedMemoryError;
 pub use slow_requests::SlowRequest;
 pub use sys::clock::Clock;
 pub use sys::fork::Forked;

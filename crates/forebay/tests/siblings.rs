@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use std::{env, process};
 
 use forebay::properties::Properties;
-use forebay::{Control, DiskConfig, DiskRates, Op, Scheduler, SchedulerError, SegmentError};
+use forebay::{Control, DiskConfig, DiskRates, Op, Scheduler, SchedulerError, SharedMemoryError};
 
 const RATE: u64 = 2_000;
 const RATES: DiskRates = DiskRates {
@@ -307,7 +307,7 @@ fn a_segment_that_others_may_write_or_that_is_no_segment_is_refused() {
     }
     let unnamed = DiskConfig::new("disk", RATES).shared();
     match build(unnamed) {
-        Err(SchedulerError::Shared { source: SegmentError::NoDevice, .. }) => {}
+        Err(SchedulerError::Shared { source: SharedMemoryError::NoDevice, .. }) => {}
         other => panic!("{other:?}"),
     }
 }

@@ -7,7 +7,7 @@ use forebay_core::{ModelError, SHARDS_MAX};
 
 use super::layout::{DEFAULT_CLASS, IO_GROUPS_MAX};
 use crate::properties::{ConfigError, DISKS_MAX, Device, TargetBelowBase};
-use crate::siblings::SegmentError;
+use crate::siblings::SharedMemoryError;
 use crate::sys::fork::Forked;
 
 /// Why a class or a group of classes could not be made, changed or removed.
@@ -98,7 +98,7 @@ pub enum SchedulerError {
         /// Name of the disk.
         disk: String,
         /// What is wrong.
-        source: SegmentError,
+        source: SharedMemoryError,
     },
     /// Two disks have one name.
     #[error("there are two disks named `{name}`; give one of them another name")]

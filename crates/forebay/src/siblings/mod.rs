@@ -10,5 +10,5 @@ mod tests;
 
 pub(crate) use self::division::Siblings;
 pub(crate) use self::segment::Segment;
-pub use self::segment::SegmentError;
+pub use self::segment::SharedMemoryError;
 pub(crate) use self::slot::{Demand, Slot};

@@ -31,7 +31,7 @@ const OPEN_TO_OTHERS: u32 = 0o077;
 /// Why a disk is not shared by a segment.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
-pub enum SegmentError {
+pub enum SharedMemoryError {
     /// What the system says.
     #[error("{path}: {source}")]
     System {
@@ -67,7 +67,7 @@ pub enum SegmentError {
     NoDevice,
 }
 
-forebay_core::debug_as_display!(SegmentError);
+forebay_core::debug_as_display!(SharedMemoryError);
 
 /// A segment with a slot of this process.
 #[derive(Debug)]
@@ -81,8 +81,8 @@ pub(crate) struct Segment {
 impl Segment {
     /// The segment of the disk below the first of its mountpoints: in `$XDG_RUNTIME_DIR/forebay`, or
     /// in `/run/forebay`.
-    pub(crate) fn of_disk(machine: &Machine, stacks: &[Stack]) -> Result<Self, SegmentError> {
-        let stack = stacks.first().ok_or(SegmentError::NoDevice)?;
+    pub(crate) fn of_disk(machine: &Machine, stacks: &[Stack]) -> Result<Self, SharedMemoryError> {
+        let stack = stacks.first().ok_or(SharedMemoryError::NoDevice)?;
         let disk = stack.counted_disk(machine).map_or(stack.number, |disk| disk.number);
         let runtime_dir = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let runtime_dir = runtime_dir.filter(|dir| dir.is_absolute());
@@ -92,7 +92,7 @@ impl Segment {
 
     /// Opens the segment of this path, or makes it, and takes a slot. The directory is made where it is
     /// missing and `makes_dir`.
-    pub(crate) fn open(path: &Path, makes_dir: bool) -> Result<Self, SegmentError> {
+    pub(crate) fn open(path: &Path, makes_dir: bool) -> Result<Self, SharedMemoryError> {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(not_safe(path, "not the path of a file"));
         };
@@ -126,7 +126,7 @@ impl Segment {
             let range = (offset(*slot) as i64, 1);
             record_lock::ask(segment.file.as_fd(), libc::F_OFD_SETLK, libc::F_WRLCK, range).is_ok()
         });
-        let full = || SegmentError::Full { path: path.to_owned() };
+        let full = || SharedMemoryError::Full { path: path.to_owned() };
         Ok(Self { slot: slot.ok_or_else(full)?, ..segment })
     }
 
@@ -168,7 +168,7 @@ const fn offset(slot: usize) -> usize {
 }
 
 /// Whether this is a segment of this user and version, or a new file, which becomes one.
-fn check(path: &Path, file: &OwnedFd) -> Result<(), SegmentError> {
+fn check(path: &Path, file: &OwnedFd) -> Result<(), SharedMemoryError> {
     let stat = fstat(file).map_err(|error| system(path, error))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(not_safe(path, "not a regular file"));
@@ -179,7 +179,7 @@ fn check(path: &Path, file: &OwnedFd) -> Result<(), SegmentError> {
     if stat.st_mode & OPEN_TO_OTHERS != 0 {
         return Err(not_safe(path, "open to other users; expected the mode 0600"));
     }
-    let failed = |source| SegmentError::System { path: path.to_owned(), source };
+    let failed = |source| SharedMemoryError::System { path: path.to_owned(), source };
     if stat.st_size == 0 {
         return lay_out(file).map_err(failed);
     }
@@ -188,7 +188,7 @@ fn check(path: &Path, file: &OwnedFd) -> Result<(), SegmentError> {
     // all zero between the two steps of who makes it
     let is_new = header == [0; HEADER.len()];
     if stat.st_size != LEN as i64 || !(is_new || &header == HEADER) {
-        return Err(SegmentError::Version { path: path.to_owned() });
+        return Err(SharedMemoryError::Version { path: path.to_owned() });
     }
     Ok(())
 }
@@ -220,10 +220,10 @@ fn is_own(stat: &Stat) -> bool {
     stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-fn not_safe(path: &Path, why: &'static str) -> SegmentError {
-    SegmentError::Unsafe { path: path.to_owned(), why }
+fn not_safe(path: &Path, why: &'static str) -> SharedMemoryError {
+    SharedMemoryError::Unsafe { path: path.to_owned(), why }
 }
 
-fn system(path: &Path, error: Errno) -> SegmentError {
-    SegmentError::System { path: path.to_owned(), source: error.into() }
+fn system(path: &Path, error: Errno) -> SharedMemoryError {
+    SharedMemoryError::System { path: path.to_owned(), source: error.into() }
 }
