@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use crate::class_tree::ClassTree;
-use crate::fair_queue::{FairQueue, QueueDiscipline};
+use crate::fair_queue::{FairQueue, ServiceOrder};
 use crate::peers::Peers;
 use crate::requests::Requests;
 use crate::{ClassId, DiskTime, Op, Time};
@@ -26,7 +26,7 @@ impl FairQueueAlone {
             tree,
             Arc::clone(&peers),
             peers.join()?,
-            QueueDiscipline::StartTime,
+            ServiceOrder::StartTime,
             DiskTime::ZERO,
         );
         Some(Self { fair, requests: Requests::new(1 << 20), class })

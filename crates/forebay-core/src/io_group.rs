@@ -15,7 +15,7 @@ use crate::shared::Shared;
 use crate::sync::AtomicU64;
 use crate::{
     Ceiling, ClassError, ClassGroupId, ClassId, Control, DiskModel, DiskTime, GroupCounters,
-    IoQueue, LatencyTarget, LatencyTargetStatus, Limits, Policy, QueueDiscipline, Time,
+    IoQueue, LatencyTarget, LatencyTargetStatus, Limits, Policy, ServiceOrder, Time,
 };
 
 /// What an I/O group is made of.
@@ -26,7 +26,7 @@ pub struct GroupConfig {
     /// When requests may go to the disk.
     pub policy: Policy,
     /// In which order queues serve their classes.
-    pub order: QueueDiscipline,
+    pub order: ServiceOrder,
     /// Most shards that will join, at most [`SHARDS_MAX`]. Memory is set aside
     /// for each: about 9 KiB.
     pub shards_max: usize,
@@ -48,7 +48,7 @@ impl GroupConfig {
         Self {
             model,
             policy,
-            order: QueueDiscipline::StartTime,
+            order: ServiceOrder::StartTime,
             shards_max: 64,
             requests_max: 1 << 20,
             tick_nanos: 500_000,

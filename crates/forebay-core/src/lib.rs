@@ -117,7 +117,7 @@ pub use discards::DISCARDS_MAX;
 pub use disk_model::{
     DISCARD_SPEEDUP, DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN,
 };
-pub use fair_queue::QueueDiscipline;
+pub use fair_queue::ServiceOrder;
 pub use group_counters::GroupCounters;
 pub use head::{RUN_CHARGED_NANOS, RUN_NANOS};
 pub use io_group::{GroupConfig, GroupFull, IoGroup};

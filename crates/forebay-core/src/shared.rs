@@ -10,7 +10,7 @@ use crate::peers::Peers;
 use crate::shard_id::ShardId;
 use crate::shard_set::ShardSet;
 use crate::sync::AtomicU64;
-use crate::{DiskModel, QueueDiscipline, Time};
+use crate::{DiskModel, ServiceOrder, Time};
 
 /// The ticks for which a shard that is late to poll is still waited for. With fewer, a healthy
 /// shard that turns a little late loses its turn; with more, others wait for a thread that is
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) nested_bypasses: AtomicU64,
     pub(crate) discards: Discards,
     pub(crate) head: Arc<Head>,
-    pub(crate) order: QueueDiscipline,
+    pub(crate) order: ServiceOrder,
     pub(crate) requests_max: u32,
     pub(crate) tick_nanos: u64,
 }

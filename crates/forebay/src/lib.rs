@@ -202,5 +202,5 @@ pub use forebay_core::{
     Access, Blocked, CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, Ceiling, ClassCounters,
     Control, DiskRates, DiskTime, FixedControl, GroupCounters, LATENCY_GOAL_DEFAULT, LatencyTarget,
     LatencyTargetError, LatencyTargetStatus, Limits, LoadStatus, ModelError, Op, Policy,
-    QueueCounters, QueueDiscipline, SHARDS_MAX, SHARES_MAX,
+    QueueCounters, SHARDS_MAX, SHARES_MAX, ServiceOrder,
 };

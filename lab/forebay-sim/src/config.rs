@@ -4,7 +4,7 @@ pub(crate) mod units;
 
 use core::time::Duration;
 
-use forebay_core::{Ceiling, Control, DiskModel, LatencyTarget, Policy, QueueDiscipline, Time};
+use forebay_core::{Ceiling, Control, DiskModel, LatencyTarget, Policy, ServiceOrder, Time};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Properties;
 use serde::{Deserialize, Serialize};
@@ -116,7 +116,7 @@ pub struct SchedulerConfig {
     /// The open policy stands for no scheduler: then the caps of classes do not hold either.
     pub policy: Option<Policy>,
     /// In which order queues serve their classes.
-    pub order: QueueDiscipline,
+    pub order: ServiceOrder,
     /// How often a busy shard is taken to poll at the least, in nanoseconds.
     pub tick_nanos: u64,
     /// Whether reads and all else have a budget each.
@@ -134,7 +134,7 @@ impl Default for SchedulerConfig {
         Self {
             model: None,
             policy: None,
-            order: QueueDiscipline::StartTime,
+            order: ServiceOrder::StartTime,
             tick_nanos: 500_000,
             duplex: false,
             latency_target: None,

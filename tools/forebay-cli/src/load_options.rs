@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use forebay::properties::{Properties, TargetBelowBase};
 use forebay_config::Source;
 use forebay_core::{
-    Control, GroupConfig, IoGroup, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, QueueDiscipline,
-    SHARDS_MAX,
+    Control, GroupConfig, IoGroup, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, SHARDS_MAX,
+    ServiceOrder,
 };
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Report;
@@ -269,12 +269,12 @@ impl LoadOptions {
     }
 
     /// In which order classes are served.
-    pub(crate) fn order(&self) -> QueueDiscipline {
+    pub(crate) fn order(&self) -> ServiceOrder {
         match (self.order, self.policy) {
             (Some(OrderName::ExponentialDecay), _) | (None, PolicyName::Seastar2016) => {
-                QueueDiscipline::ExponentialDecay { tau_nanos: TAU_2016_NANOS }
+                ServiceOrder::ExponentialDecay { tau_nanos: TAU_2016_NANOS }
             }
-            _ => QueueDiscipline::StartTime,
+            _ => ServiceOrder::StartTime,
         }
     }
 

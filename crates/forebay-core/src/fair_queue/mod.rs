@@ -4,13 +4,13 @@
 //! The tags belong to the group of shards; this is one shard's view of them.
 
 mod credit;
-mod discipline;
 mod out_of_order;
+mod service_order;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-pub use discipline::QueueDiscipline;
+pub use service_order::ServiceOrder;
 
 use crate::class_tree::{ClassError, ClassId, ClassTree, LEVELS_MAX, NodeId, ROOT};
 use crate::decay::Decay;
@@ -70,13 +70,13 @@ impl FairQueue {
         tree: Arc<ClassTree>,
         peers: Arc<Peers>,
         shard: ShardId,
-        order: QueueDiscipline,
+        order: ServiceOrder,
         lead_max: DiskTime,
     ) -> Self {
         let decay = match order {
-            QueueDiscipline::StartTime => None,
+            ServiceOrder::StartTime => None,
             #[cfg(feature = "history")]
-            QueueDiscipline::ExponentialDecay { tau_nanos } => Some(Decay::new(tau_nanos)),
+            ServiceOrder::ExponentialDecay { tau_nanos } => Some(Decay::new(tau_nanos)),
         };
         Self {
             decay,

@@ -3,7 +3,7 @@
 
 use forebay_core::{
     ClassId, EnqueueError, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op,
-    Outcome, Policy, QueueDiscipline, Ticket, Time,
+    Outcome, Policy, ServiceOrder, Ticket, Time,
 };
 use proptest::prelude::*;
 
@@ -57,9 +57,9 @@ fn config() -> impl Strategy<Value = GroupConfig> {
         1 => Just(Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT }),
     ];
     let orders = vec![
-        QueueDiscipline::StartTime,
-        QueueDiscipline::StartTime,
-        QueueDiscipline::ExponentialDecay { tau_nanos: 1 << 27 },
+        ServiceOrder::StartTime,
+        ServiceOrder::StartTime,
+        ServiceOrder::ExponentialDecay { tau_nanos: 1 << 27 },
     ];
     (policy, prop::sample::select(orders)).prop_map(|(policy, order)| {
         let mut config = by_figures(model(20_000, 500_000_000), policy);

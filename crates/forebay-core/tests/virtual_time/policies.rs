@@ -1,10 +1,10 @@
 //! The earlier policies do what they did, so that experiments can show it.
 
-use forebay_core::{LATENCY_GOAL_DEFAULT, Op, Policy, QueueDiscipline};
+use forebay_core::{LATENCY_GOAL_DEFAULT, Op, Policy, ServiceOrder};
 
 use crate::world::{Client, SECOND, World, by_figures, model, share_error};
 
-const TAU_2016: QueueDiscipline = QueueDiscipline::ExponentialDecay { tau_nanos: 100_000_000 };
+const TAU_2016: ServiceOrder = ServiceOrder::ExponentialDecay { tau_nanos: 100_000_000 };
 
 #[test]
 fn the_2016_queue_shares_128_kib_reads_by_weight() {

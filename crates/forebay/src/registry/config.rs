@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_core::{
-    Control, DiskModel, DiskRates, LatencyTarget, ModelError, Policy, QueueDiscipline,
+    Control, DiskModel, DiskRates, LatencyTarget, ModelError, Policy, ServiceOrder,
 };
 
 use crate::properties::{DiskProperties, RegionChoice, Sharing};
@@ -12,7 +12,7 @@ use crate::properties::{DiskProperties, RegionChoice, Sharing};
 /// How a new disk decides which requests may go, and when.
 pub(crate) struct Rules {
     pub(crate) policy: Policy,
-    pub(crate) order: QueueDiscipline,
+    pub(crate) order: ServiceOrder,
     pub(crate) duplex: bool,
     pub(crate) latency_target: Option<LatencyTarget>,
     pub(crate) control: Control,
@@ -24,7 +24,7 @@ pub struct DiskConfig {
     pub(crate) name: String,
     pub(crate) properties: DiskProperties,
     pub(crate) policy: Policy,
-    pub(crate) order: QueueDiscipline,
+    pub(crate) order: ServiceOrder,
     pub(crate) control: Control,
 }
 
@@ -47,7 +47,7 @@ impl DiskConfig {
     }
 
     const fn of(name: String, properties: DiskProperties) -> Self {
-        let (policy, order) = (Policy::pace_window(), QueueDiscipline::StartTime);
+        let (policy, order) = (Policy::pace_window(), ServiceOrder::StartTime);
         Self { name, properties, policy, order, control: Control::Adaptive }
     }
 
@@ -66,10 +66,10 @@ impl DiskConfig {
         self
     }
 
-    /// Sets in which order classes are served; [`QueueDiscipline::StartTime`] unless set.
-    /// `QueueDiscipline::ExponentialDecay` (feature `history` of the core) is there to compare with.
+    /// Sets in which order classes are served; [`ServiceOrder::StartTime`] unless set.
+    /// `ServiceOrder::ExponentialDecay` (feature `history` of the core) is there to compare with.
     #[must_use]
-    pub fn order(mut self, order: QueueDiscipline) -> Self {
+    pub fn order(mut self, order: ServiceOrder) -> Self {
         self.order = order;
         self
     }

@@ -277,7 +277,7 @@ fn refused<Id: Node>(
 
 #[cfg(test)]
 mod tests {
-    use forebay_core::{Control, QueueDiscipline, Time};
+    use forebay_core::{Control, ServiceOrder, Time};
 
     use super::*;
 
@@ -303,7 +303,7 @@ mod tests {
         let layout = Layout { io_groups: 4, shards_max: 1, requests_max: 1000, io_threads };
         let rules = Rules {
             policy: Policy::Unlimited,
-            order: QueueDiscipline::StartTime,
+            order: ServiceOrder::StartTime,
             duplex: false,
             latency_target: None,
             control: Control::Rates,

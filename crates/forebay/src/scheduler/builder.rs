@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_core::{Control, DiskModel, Policy, QueueDiscipline, SHARDS_MAX};
+use forebay_core::{Control, DiskModel, Policy, SHARDS_MAX, ServiceOrder};
 use forebay_driver::QUEUES_MAX;
 
 use super::Scheduler;
@@ -205,7 +205,7 @@ impl SchedulerBuilder {
         let unmeasured = DiskModel::unmeasured();
         let rules = Rules {
             policy: Policy::Unlimited,
-            order: QueueDiscipline::StartTime,
+            order: ServiceOrder::StartTime,
             duplex: false,
             latency_target: None,
             control: Control::default(),

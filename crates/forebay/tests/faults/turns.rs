@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use forebay::engine::{BackendChoice, Operation};
-use forebay::{Class, DiskConfig, Policy, QueueDiscipline};
+use forebay::{Class, DiskConfig, Policy, ServiceOrder};
 
 use crate::bench::{BLOCK, Bench, filled};
 use crate::disk::{Disk, RATES};
@@ -22,7 +22,7 @@ const ENOUGH: u64 = 8_000;
 fn bench(backend: BackendChoice) -> Option<Bench> {
     let disk = DiskConfig::new("served", RATES)
         .policy(Policy::Concurrency { requests: 8 })
-        .order(QueueDiscipline::ExponentialDecay { tau_nanos: 100_000_000 });
+        .order(ServiceOrder::ExponentialDecay { tau_nanos: 100_000_000 });
     Bench::with(backend, Disk::default(), disk)
 }
 

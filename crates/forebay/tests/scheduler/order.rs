@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay::engine::{BackendChoice, EngineConfig, Operation};
 use forebay::shard::Shard;
-use forebay::{AlignedBuf, Class, DirectFile, Op, QueueDiscipline, Scheduler};
+use forebay::{AlignedBuf, Class, DirectFile, Op, Scheduler, ServiceOrder};
 
 use crate::disk;
 
@@ -18,7 +18,7 @@ fn submit(shard: &mut Shard, class: &Class) -> usize {
 
 /// Of the next ten requests served, how many are of the class that has used
 /// the disk all the time before.
-fn of_the_busy_class(order: QueueDiscipline) -> usize {
+fn of_the_busy_class(order: ServiceOrder) -> usize {
     let scheduler = Scheduler::builder().disk(disk("disk").order(order)).build().unwrap();
     let busy = scheduler.add_class("busy", 100).unwrap();
     let idle = scheduler.add_class("idle", 100).unwrap();
@@ -48,8 +48,8 @@ fn of_the_busy_class(order: QueueDiscipline) -> usize {
 
 #[test]
 fn idleness_earns_no_credit_unless_the_order_remembers() {
-    let by_start_time = of_the_busy_class(QueueDiscipline::StartTime);
+    let by_start_time = of_the_busy_class(ServiceOrder::StartTime);
     assert!((4..=6).contains(&by_start_time), "{by_start_time}");
-    let remembering = QueueDiscipline::ExponentialDecay { tau_nanos: AN_HOUR_NANOS };
+    let remembering = ServiceOrder::ExponentialDecay { tau_nanos: AN_HOUR_NANOS };
     assert_eq!(of_the_busy_class(remembering), 0);
 }

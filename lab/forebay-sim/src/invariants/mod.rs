@@ -20,7 +20,7 @@ mod starvation;
 mod violation;
 
 use forebay_core::{
-    Access, Completion, DiskModel, DiskTime, IoGroup, Policy, QueueDiscipline, RUN_CHARGED_NANOS,
+    Access, Completion, DiskModel, DiskTime, IoGroup, Policy, RUN_CHARGED_NANOS, ServiceOrder,
     Ticket, Time, saturating_nanos,
 };
 use forebay_driver::Driver;
@@ -105,7 +105,7 @@ impl Invariants {
             })
             .collect();
         let is_fair =
-            config.scheduler.order == QueueDiscipline::StartTime && policy != Policy::Unlimited;
+            config.scheduler.order == ServiceOrder::StartTime && policy != Policy::Unlimited;
         // These lose disk time by design.
         let is_lossy = matches!(policy, Policy::TwoLevelBucket { .. } | Policy::FlowRatio { .. });
         // Among the shards of the earlier policies the first to poll may go.

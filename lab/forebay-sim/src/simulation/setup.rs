@@ -1,8 +1,6 @@
 //! What a run needs before it begins.
 
-use forebay_core::{
-    DiskModel, DiskRates, IoGroup, Policy, QueueDiscipline, Time, saturating_nanos,
-};
+use forebay_core::{DiskModel, DiskRates, IoGroup, Policy, ServiceOrder, Time, saturating_nanos};
 use forebay_load::Rng;
 use forebay_load::generator::Generator;
 use forebay_load::job_file::JobFile;
@@ -39,7 +37,7 @@ pub struct Simulation {
     pub(super) jobs: JobFile,
     pub(super) seed: u64,
     pub(super) policy: Policy,
-    pub(super) order: QueueDiscipline,
+    pub(super) order: ServiceOrder,
     pub(super) properties: Properties,
     pub(super) scheduler: Scheduler,
     pub(super) shards: Vec<Shard>,

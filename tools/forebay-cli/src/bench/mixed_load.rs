@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use forebay::engine::BackendChoice;
 use forebay::properties::Properties;
-use forebay_core::{Control, Policy, QueueDiscipline};
+use forebay_core::{Control, Policy, ServiceOrder};
 use forebay_load::job_file::{ClassSpec, FileOptions, Gaps, Job, JobFile, JobKind, Pace, Rate};
 use forebay_load::results::model::{ClassResult, RunResult};
 use forebay_sim::surface::Cell;
@@ -165,7 +165,7 @@ impl MixedLoad {
             policy: Policy::Unlimited,
             latency_target: None,
             control: Control::Rates,
-            order: QueueDiscipline::StartTime,
+            order: ServiceOrder::StartTime,
             topology: Topology::PerThread,
             io_queues: 1,
             metrics: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay::engine::BackendChoice;
 use forebay_core::{
-    Control, DiskModel, LatencyTarget, Policy, QueueDiscipline, Time, saturating_nanos,
+    Control, DiskModel, LatencyTarget, Policy, ServiceOrder, Time, saturating_nanos,
 };
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::recorder::MeasuredInterval;
@@ -31,7 +31,7 @@ pub(super) struct Plan<'a> {
     pub(super) latency_target: Option<LatencyTarget>,
     pub(super) control: Control,
     /// In which order it serves classes.
-    pub(super) order: QueueDiscipline,
+    pub(super) order: ServiceOrder,
     pub(super) topology: Topology,
     /// I/O threads to have, where there are any.
     pub(super) io_queues: usize,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay::engine::BackendChoice;
 use forebay::properties::{DiskProperties, Properties};
-use forebay_core::{Control, DiskRates, Policy, QueueDiscipline};
+use forebay_core::{Control, DiskRates, Policy, ServiceOrder};
 use forebay_load::job_file::{ClassSpec, FileOptions, Job, JobFile, JobKind, Pace, Think};
 use forebay_load::results::PROCESSOR_WAIT_MAX;
 use forebay_load::results::model::{ClassResult, PropertiesSource};
@@ -133,7 +133,7 @@ impl Probe<'_> {
             policy: Policy::Unlimited,
             latency_target: None,
             control: Control::Rates,
-            order: QueueDiscipline::StartTime,
+            order: ServiceOrder::StartTime,
             topology: Topology::PerThread,
             io_queues: 1,
             metrics: None,

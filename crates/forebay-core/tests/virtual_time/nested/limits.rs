@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay_core::{
     ClassId, DiskTime, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op, Outcome, Policy,
-    QueueDiscipline, Time,
+    ServiceOrder, Time,
 };
 
 use super::{Bed, STEP};
@@ -183,7 +183,7 @@ fn a_holder_gets_on_though_its_class_owes_a_limit_and_the_others_have_the_disk()
 #[test]
 fn a_limit_holds_holders_back_as_others_and_who_asked_first_goes_first() {
     for order in
-        [QueueDiscipline::StartTime, QueueDiscipline::ExponentialDecay { tau_nanos: 100_000_000 }]
+        [ServiceOrder::StartTime, ServiceOrder::ExponentialDecay { tau_nanos: 100_000_000 }]
     {
         let mut config = by_figures(model(10_000, 1_000_000_000), Policy::pace_window());
         config.order = order;

@@ -2,7 +2,7 @@
 
 pub(crate) mod node;
 
-use forebay_core::{Policy, QueueDiscipline};
+use forebay_core::{Policy, ServiceOrder};
 use forebay_sim::simulation::SchedulerConfig;
 
 /// What it was published in.
@@ -12,8 +12,7 @@ pub(crate) const SOURCE: &str = "ScyllaDB, Designing a Userspace Disk I/O Schedu
 /// 9259502ab) prints bytes per second shifted by ten bits.
 pub(crate) const KB: u64 = 1024;
 /// What classes have used is forgotten with a time constant of 100 ms.
-pub(crate) const DECAY: QueueDiscipline =
-    QueueDiscipline::ExponentialDecay { tau_nanos: 100_000_000 };
+pub(crate) const DECAY: ServiceOrder = ServiceOrder::ExponentialDecay { tau_nanos: 100_000_000 };
 
 /// The scheduler of 2016: this many requests in the disk, and the class that used least lately is next.
 pub(crate) fn of_2016(requests: u32) -> SchedulerConfig {

@@ -3,7 +3,7 @@
 /// In which order a queue serves its classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum QueueDiscipline {
+pub enum ServiceOrder {
     /// Start-time fair queueing by disk time, over all shards.
     StartTime,
     /// The fair queue of 2016, to compare with: per shard, by weights that
@@ -18,7 +18,7 @@ pub enum QueueDiscipline {
     },
 }
 
-impl QueueDiscipline {
+impl ServiceOrder {
     /// The name used in reports and options.
     pub const fn name(&self) -> &'static str {
         match self {
