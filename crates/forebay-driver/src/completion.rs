@@ -60,14 +60,14 @@ impl<C: Command> Driver<C> {
             Outcome::Over(outcome) => outcome,
             Outcome::Again => {
                 part.tries += 1;
-                self.counters.again.add(op);
+                self.counters.transient_errors.add(op);
                 self.unsent.push_back(id);
                 return;
             }
             Outcome::Rest(bytes) => match part.split_done(bytes) {
                 Some(done) => {
                     request.multi_part().done.push(done);
-                    self.counters.short.add(op);
+                    self.counters.short_transfers.add(op);
                     self.unsent.push_back(id);
                     return;
                 }

@@ -63,9 +63,9 @@ pub struct Dispatch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverCounters {
     /// The rest sent again after a short transfer.
-    pub short: Resent,
+    pub short_transfers: Resent,
     /// Sent again because it had failed for the moment.
-    pub again: Resent,
+    pub transient_errors: Resent,
     /// How often the driver's own state, or what the engine said, was
     /// impossible: each is a bug, here or in the engine.
     pub bugs: u64,

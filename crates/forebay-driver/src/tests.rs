@@ -195,7 +195,7 @@ fn what_fails_for_the_moment_is_tried_again_but_not_for_ever() {
         });
         let tries = if failures <= 16 { Ok(4096) } else { Err(IoError::Again) };
         assert_eq!((completion.result, calls), (tries, failures.min(16) + 1));
-        assert_eq!(bed.driver.counters().again.reads, u64::from(failures.min(16)));
+        assert_eq!(bed.driver.counters().transient_errors.reads, u64::from(failures.min(16)));
     }
 }
 

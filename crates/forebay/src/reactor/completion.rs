@@ -29,11 +29,11 @@ pub struct Completion {
 pub struct ShardCounters {
     /// Tried without blocking in vain: see
     /// [`Engine::retries`](crate::engine::Engine::retries).
-    pub blocked: Retries,
+    pub would_block: Retries,
     /// The rest requested again after a short transfer.
-    pub short: Retries,
+    pub short_transfers: Retries,
     /// Requested again because the kernel said so (`EAGAIN`, `EINTR`).
-    pub again: Retries,
+    pub transient_errors: Retries,
     /// How often its state was impossible: each is a bug of this library. The
     /// first is told in the log.
     pub bugs: u64,

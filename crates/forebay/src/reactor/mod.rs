@@ -261,14 +261,20 @@ impl Reactor {
     /// Everything that was requested again where it may block.
     fn retries(&self) -> Retries {
         let mut retries = self.engine.retries();
-        retries += self.queues.driver.counters().again.into();
+        retries += self.queues.driver.counters().transient_errors.into();
         retries
     }
 
     pub(crate) fn counters(&self) -> ShardCounters {
         let counters = self.queues.driver.counters();
-        let (short, again) = (counters.short.into(), counters.again.into());
-        ShardCounters { blocked: self.engine.retries(), short, again, bugs: counters.bugs }
+        let short_transfers = counters.short_transfers.into();
+        let transient_errors = counters.transient_errors.into();
+        ShardCounters {
+            would_block: self.engine.retries(),
+            short_transfers,
+            transient_errors,
+            bugs: counters.bugs,
+        }
     }
 }
 

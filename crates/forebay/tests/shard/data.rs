@@ -139,7 +139,7 @@ fn a_buffered_read_ends_at_the_end_of_the_file(backend: BackendChoice) {
             .all(|&byte| byte == 3)
     );
     assert!(
-        bed.shard.counters().short.reads > 0,
+        bed.shard.counters().short_transfers.reads > 0,
         "the rest was asked for: {:?}",
         bed.shard.counters()
     );
