@@ -390,11 +390,11 @@ int forebay_admit_part(forebay_class class_,
 // it waits for its turn, but not for room in the disk, which may be full of permits whose holders
 // wait.
 int forebay_admit_nested(forebay_permit permit,
-                       forebay_class class_,
-                       int op,
-                       uint64_t len,
-                       int64_t timeout_ns,
-                       forebay_permit *more);
+                         forebay_class class_,
+                         int op,
+                         uint64_t len,
+                         int64_t timeout_ns,
+                         forebay_permit *more);
 
 // The I/O has ended. `result` is what `pread` and the like return: the bytes that were moved, or a
 // negative number, which is counted as an error and whose duration says nothing about the disk.
@@ -411,7 +411,10 @@ int forebay_writer_new(forebay_class class_,
 
 // Writes all of `data` at `offset`, or at `FOREBAY_OFFSET_NEXT`; waits while too much is dirty. After an
 // error a part of it may have been written.
-int forebay_write(forebay_writer writer, const void *data, size_t len, int64_t offset);
+int forebay_write(forebay_writer writer,
+                  const void *data,
+                  size_t len,
+                  int64_t offset);
 
 // Hands over what is dirty, to be written back in the class's turn, and does not wait for it.
 int forebay_write_back(forebay_writer writer);
@@ -468,9 +471,9 @@ int forebay_class_find(forebay_scheduler scheduler,
 
 // A handle of the same class on the disk of that name, by which its permits are charged.
 int forebay_class_on_disk(forebay_class class_,
-                     const char *disk,
-                     size_t disk_len,
-                     forebay_class *on_disk);
+                          const char *disk,
+                          size_t disk_len,
+                          forebay_class *on_disk);
 
 // A handle of the same class on the disk that the file of `fd` is on.
 int forebay_class_on_file(forebay_class class_, int fd, forebay_class *on_disk);
@@ -504,8 +507,8 @@ const char *forebay_code_name(int code);
 // A deleter in the turn of `class`, on whichever disk each file is. `options` may be null. The
 // class's shares rise as the backlog nears a ceiling: give it a class of its own.
 int forebay_deleter_new(forebay_class class_,
-                          const struct forebay_deleter_options *options,
-                          forebay_deleter *deleter);
+                        const struct forebay_deleter_options *options,
+                        forebay_deleter *deleter);
 
 // Deletes the file at `path`. Returns at once; `forebay_deletion_wait` reports what failed.
 // `deletion` may be null.
@@ -517,9 +520,9 @@ int forebay_delete(forebay_deleter deleter,
 // Deletes what earlier processes left in the trash directory in `dir`: for when a program starts.
 // `deletion` may be null.
 int forebay_deleter_empty_trash(forebay_deleter deleter,
-                             const char *dir,
-                             size_t dir_len,
-                             forebay_deletion *deletion);
+                                const char *dir,
+                                size_t dir_len,
+                                forebay_deletion *deletion);
 
 // Waits until nothing waits for the deleter any more: for when a program ends.
 int forebay_deleter_drain(forebay_deleter deleter);
@@ -575,9 +578,9 @@ int forebay_scheduler_from_file(const char *path,
 
 // A scheduler for `count` disks by their figures. All of them have the size of the first.
 int forebay_scheduler_from_rates(const struct forebay_disk *disks,
-                                   size_t count,
-                                   uint32_t flags,
-                                   forebay_scheduler *scheduler);
+                                 size_t count,
+                                 uint32_t flags,
+                                 forebay_scheduler *scheduler);
 
 // Takes over the figures of the properties file at `path` while everything goes on.
 int forebay_scheduler_reload(forebay_scheduler scheduler, const char *path, size_t path_len);
@@ -602,9 +605,9 @@ int forebay_snapshot_class(forebay_snapshot snapshot,
 // What was counted as OpenMetrics text, in `text` of `size` bytes; no NUL ends it. `len` is how many
 // there are, also of `FOREBAY_E_TOO_SMALL`: then `text` has none of them.
 int forebay_snapshot_openmetrics(forebay_scheduler scheduler,
-                         char *text,
-                         size_t size,
-                         size_t *len);
+                                 char *text,
+                                 size_t size,
+                                 size_t *len);
 
 // The version of the library, in the form of `FOREBAY_VERSION`.
 uint32_t forebay_version(void);
