@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use forebay_block::Machine;
 use forebay_check::{Level, Report, check};
 
-use crate::console::{json, note, print};
+use crate::console::{Format, json, note, print};
 
 /// Look for settings of kernel, filesystem and disk that cost throughput or latency.
 ///
@@ -25,15 +25,6 @@ pub(crate) struct Options {
     /// Show also what is as it should be
     #[arg(long, short)]
     verbose: bool,
-}
-
-/// How findings are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// JSON
-    Json,
 }
 
 /// The command.

@@ -3,9 +3,19 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::failure::Failure;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// JSON
+    Json,
+}
 
 /// Says something to the user, on stderr. Nobody listening is no failure.
 pub(crate) fn note(text: impl Display) {

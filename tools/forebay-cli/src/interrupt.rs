@@ -29,6 +29,11 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// What is set once it is raised.
+    pub(crate) fn into_flag(self) -> Arc<AtomicBool> {
+        self.raised
+    }
+
     pub(crate) fn is_raised(&self) -> bool {
         self.raised.load(Ordering::Relaxed)
     }

@@ -14,7 +14,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use forebay_config::ByteSize;
 use forebay_explore::{Goal, Report, text};
 
-use crate::console::{json, print};
+use crate::console::{Format, json, print};
 use crate::failure::Failure;
 use crate::whole_number;
 use crate::{span, whole_file};
@@ -138,15 +138,6 @@ enum Timed {
     Reads,
     /// Writes
     Writes,
-}
-
-/// How it is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// JSON
-    Json,
 }
 
 /// The command.

@@ -17,11 +17,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use clap::ValueEnum;
 use forebay_experiments::{self as experiments, Experiment, Scale, Seed, Setting};
 use forebay_report::svg;
 
-use crate::console::{json, note, print};
+use crate::console::{Format, json, note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::whole_file;
@@ -63,15 +62,6 @@ pub(crate) struct Options {
 
 /// The page in the directory.
 const INDEX: &str = "index.html";
-
-/// How it is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// JSON
-    Json,
-}
 
 /// Runs the experiments, prints their tables, and writes charts and page.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {

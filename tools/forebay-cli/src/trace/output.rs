@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 
-use crate::console::{json, print};
+use crate::console::{Format, json, print};
 use crate::failure::Failure;
 use crate::whole_file;
 
@@ -21,14 +21,6 @@ pub(super) struct OutputOptions {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// JSON
-    Json,
 }
 
 impl OutputOptions {

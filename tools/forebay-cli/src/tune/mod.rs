@@ -12,7 +12,6 @@ mod tuned;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,6 +26,7 @@ use forebay_tune::{
 use crate::console::{json, note, print};
 use crate::failure::Failure;
 use crate::gate::{self, GateOptions};
+use crate::interrupt::Interrupt;
 use crate::load_options;
 use compare::read_runs;
 use history::Kept;
@@ -189,7 +189,7 @@ fn compare(options: &Options, old: &[Run], new: &[Run]) -> Result<(), Failure> {
 
 /// Measures each disk that the options name, to be compared with those in `old` if there are any.
 fn measure_all(options: &Options, output: &Output, old: &[Run]) -> Result<Vec<Run>, Failure> {
-    let interrupt = interrupt()?;
+    let interrupt = Interrupt::on_signals()?.into_flag();
     let mut runs = match &options.resume {
         Some(path) => read_runs(path)?,
         None => Vec::new(),
@@ -351,20 +351,6 @@ fn with_memory(budget: Budget) -> Budget {
         line.strip_prefix("MemTotal:")?.trim().trim_end_matches(" kB").parse::<u64>().ok()
     });
     budget.for_memory(kib.unwrap_or(0) << 10)
-}
-
-/// Set by the first Ctrl-C; the second one ends the program.
-fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
-    let raised = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&raised);
-    ctrlc::set_handler(move || {
-        if handler.swap(true, Ordering::Relaxed) {
-            process::exit(130);
-        }
-        note("ending; once more to end at once");
-    })
-    .map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?;
-    Ok(raised)
 }
 
 impl From<Error> for Failure {
