@@ -7,7 +7,8 @@ use clap::Args;
 use forebay_block::Machine;
 use forebay_check::{Level, Report, check};
 
-use crate::console::{Format, json, note, print};
+use crate::console::{Format, json, print};
+use crate::failure::Failure;
 
 /// Look for settings of kernel, filesystem and disk that cost throughput or latency.
 ///
@@ -28,20 +29,16 @@ pub(crate) struct Options {
 }
 
 /// The command.
-pub(crate) fn run(options: &Options) -> ExitCode {
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let dirs = options.dirs.iter().map(|dir| check(&Machine::this(), dir)).collect();
     let report = Report::new(dirs);
-    let text = match options.format {
-        Format::Text => Ok(report.text(options.verbose)),
-        Format::Json => json(&report),
-    };
-    if let Err(failure) = text.and_then(|text| print(&text)) {
-        note(format_args!("error: {failure}"));
-        return failure.exit_code();
-    }
-    match report.level {
+    print(&match options.format {
+        Format::Text => report.text(options.verbose),
+        Format::Json => json(&report)?,
+    })?;
+    Ok(match report.level {
         Level::Fine | Level::Unknown | Level::Note => ExitCode::SUCCESS,
         Level::Warning => ExitCode::from(1),
         Level::Error => ExitCode::from(2),
-    }
+    })
 }

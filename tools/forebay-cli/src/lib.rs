@@ -107,7 +107,7 @@ pub fn run() -> ExitCode {
     let done = match &cli.command {
         Command::Bench(options) => bench::run(options),
         Command::Top(options) => top::run(options),
-        Command::Check(options) => return check::run(options),
+        Command::Check(options) => return finish(check::run(options)),
         Command::Info(options) => info::run(options),
         Command::Tune(options) => tune::run(options),
         Command::Explore(options) => explore::run(options),
@@ -117,18 +117,20 @@ pub fn run() -> ExitCode {
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),
         Command::Govern(options) => govern::run(options),
-        Command::Rm(options) => return rm::run(options),
-        Command::Run(options) => return run::run(options),
-        Command::Trace(command) => return trace::run(command),
-        Command::Trim(options) => return trim::run(options),
+        Command::Rm(options) => return finish(rm::run(options)),
+        Command::Run(options) => return finish(run::run(options)),
+        Command::Trace(command) => return finish(trace::run(command)),
+        Command::Trim(options) => return finish(trim::run(options)),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            console::note(format_args!("error: {failure}"));
-            failure.exit_code()
-        }
-    }
+    finish(done.map(|()| ExitCode::SUCCESS))
+}
+
+/// The exit code of a command; what made it fail is printed.
+fn finish(done: Result<ExitCode, failure::Failure>) -> ExitCode {
+    done.unwrap_or_else(|failure| {
+        console::note(format_args!("error: {failure}"));
+        failure.exit_code()
+    })
 }
 
 /// Help and version, which are results, or what is wrong with the arguments.

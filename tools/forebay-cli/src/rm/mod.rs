@@ -76,14 +76,7 @@ pub(crate) struct Options {
 }
 
 /// The command.
-pub(crate) fn run(options: &Options) -> ExitCode {
-    delete(options).unwrap_or_else(|failure| {
-        note(format_args!("error: {failure}"));
-        failure.exit_code()
-    })
-}
-
-fn delete(options: &Options) -> Result<ExitCode, Failure> {
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let began = Instant::now();
     let first = options.paths.first().map(Path::new);
     let first = first.or_else(|| options.empty_trash.first().map(PathBuf::as_path));

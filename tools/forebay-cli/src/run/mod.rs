@@ -73,16 +73,12 @@ enum Place {
 }
 
 /// The command.
-pub(crate) fn run(options: &Options) -> ExitCode {
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let machine = Machine::this();
-    let done = match &options.class {
+    match &options.class {
         Some(class) => options.run_in(class, &machine),
         None => list(&machine).map(|()| ExitCode::SUCCESS),
-    };
-    done.unwrap_or_else(|failure| {
-        note(format_args!("error: {failure}"));
-        failure.exit_code()
-    })
+    }
 }
 
 fn list(machine: &Machine) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::console::note;
+use crate::failure::Failure;
 
 /// Show what the kernel sends to disks, from its block tracepoints. Needs root, except with --from.
 #[derive(Subcommand)]
@@ -22,13 +22,9 @@ pub(crate) enum Command {
 }
 
 /// The command.
-pub(crate) fn run(command: &Command) -> ExitCode {
-    let done = match command {
+pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
+    match command {
         Command::Requests(options) => requests::run(options),
         Command::Discards(options) => discards::run(options),
-    };
-    done.unwrap_or_else(|failure| {
-        note(format_args!("error: {failure}"));
-        failure.exit_code()
-    })
+    }
 }

@@ -71,14 +71,7 @@ fn permille(text: &str) -> Result<u64, String> {
 }
 
 /// The command.
-pub(crate) fn run(options: &Options) -> ExitCode {
-    trim(options).unwrap_or_else(|failure| {
-        note(format_args!("error: {failure}"));
-        failure.exit_code()
-    })
-}
-
-fn trim(options: &Options) -> Result<ExitCode, Failure> {
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     if options.rate.is_some_and(|rate| rate.0 == 0) {
         return Err(Failure::Input("--rate 0 would never end; give at least 1".into()));
     }
