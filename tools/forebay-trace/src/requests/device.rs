@@ -13,7 +13,7 @@ use super::split_points::{SplitCause, SplitPoints, first_border};
 use super::summary::{
     BorderKnown, BorderSummary, DeviceSummary, ErrorCount, SplitPart, SplitRequest,
 };
-use super::watched::{Chunk, FileSystem, Watched};
+use super::watched::{Chunk, Watched};
 use crate::block_event::{Action, BlockEvent, Direction};
 
 /// As many split requests are kept one by one, and as many points and parts of each.
@@ -26,16 +26,11 @@ const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction
 /// What is counted of a device.
 #[derive(Clone, Debug)]
 pub(super) struct Device {
-    name: String,
-    block_bytes: u64,
-    chunk: Option<Chunk>,
+    /// What is known of it: blocks of a byte or more, and no chunk of none.
+    watched: Watched,
     striping: Option<Striping>,
     /// By member, the time for which it had requests, in nanoseconds, summed over these.
     in_flight_nanos: Vec<u64>,
-    longest_bytes: Option<u64>,
-    pages_bytes: Option<u64>,
-    longest_possible_bytes: Option<u64>,
-    file_system: Option<FileSystem>,
     directions: [DirectionCounts; 3],
     points: SplitPoints,
     edges: BlockEdges,
@@ -47,27 +42,20 @@ pub(super) struct Device {
 }
 
 impl Device {
-    pub(super) fn new(watched: Watched) -> Self {
-        let Watched { name, block_bytes, chunk, longest_bytes, .. } = watched;
-        let Watched { pages_bytes, longest_possible_bytes, file_system, .. } = watched;
-        let block_bytes = block_bytes.max(1);
-        let chunk = chunk.filter(|chunk| chunk.bytes > 0);
+    pub(super) fn new(mut watched: Watched) -> Self {
+        watched.block_bytes = watched.block_bytes.max(1);
+        watched.chunk = watched.chunk.filter(|chunk| chunk.bytes > 0);
+        let (block_bytes, chunk) = (watched.block_bytes, watched.chunk);
         let members = watched.members.filter(|&members| members > 1);
         let striping =
             chunk.zip(members).map(|(chunk, members)| Striping { chunk: chunk.bytes, members });
         Self {
-            name,
-            block_bytes,
-            longest_bytes,
-            pages_bytes,
-            longest_possible_bytes,
-            file_system,
+            watched,
             directions: Default::default(),
             points: SplitPoints::new(chunk.map(|chunk| chunk.bytes)),
             edges: BlockEdges::new(block_bytes),
             striping,
             in_flight_nanos: vec![0; striping.map_or(0, |striping| striping.members as usize)],
-            chunk,
             others: 0,
             completions: 0,
             errors: BTreeMap::new(),
@@ -127,7 +115,7 @@ impl Device {
         }
         let points: Vec<u64> = match split {
             true => done.splits.iter().copied().take(PARTS_MAX).collect(),
-            false => borders(&done.range, self.chunk).take(PARTS_MAX).collect(),
+            false => borders(&done.range, self.watched.chunk).take(PARTS_MAX).collect(),
         };
         if points.is_empty() {
             return;
@@ -154,19 +142,21 @@ impl Device {
 
     pub(super) fn summary(&self) -> DeviceSummary {
         let directions = self.directions.iter().zip(DIRECTIONS);
-        let has_chunk = self.chunk.is_some();
-        let cause = self.points.cause(self.longest_bytes, self.pages_bytes.filter(|_| !has_chunk));
+        let has_chunk = self.watched.chunk.is_some();
+        let cause = self
+            .points
+            .cause(self.watched.longest_bytes, self.watched.pages_bytes.filter(|_| !has_chunk));
         DeviceSummary {
-            name: self.name.clone(),
-            block_bytes: self.block_bytes,
+            name: self.watched.name.clone(),
+            block_bytes: self.watched.block_bytes,
             directions: directions.filter_map(|(requests, is)| requests.summary(is)).collect(),
             border: self.border(cause),
             members: parts_in_flight(&self.in_flight_nanos),
             cause,
-            longest_bytes: self.longest_bytes,
-            pages_bytes: self.pages_bytes,
-            longest_possible_bytes: self.longest_possible_bytes,
-            file_system: self.file_system.clone(),
+            longest_bytes: self.watched.longest_bytes,
+            pages_bytes: self.watched.pages_bytes,
+            longest_possible_bytes: self.watched.longest_possible_bytes,
+            file_system: self.watched.file_system.clone(),
             read_before_misaligned: self.edges.writes,
             other_requests: self.others,
             completions: self.completions,
@@ -178,7 +168,7 @@ impl Device {
 
     /// The border that is known, or else the one that was found.
     fn border(&self, cause: Option<SplitCause>) -> Option<BorderSummary> {
-        let (bytes, known) = match (self.chunk, cause) {
+        let (bytes, known) = match (self.watched.chunk, cause) {
             (Some(Chunk { bytes, stated: true }), _) => (bytes, BorderKnown::Stated),
             (Some(Chunk { bytes, stated: false }), _) => (bytes, BorderKnown::System),
             (None, Some(SplitCause::Border { bytes, or_less: true })) => {
