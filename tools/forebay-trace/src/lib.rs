@@ -18,19 +18,17 @@ mod block_event;
 mod bursts;
 mod error;
 mod instance;
-mod kernel_event;
 mod kernel_line;
 mod recorded;
 mod recording;
 mod requests;
-mod slot_counts;
 mod summary;
 mod tracefs;
 
 pub use block_event::{Action, BlockEvent, Direction, Tracepoint};
-pub use bursts::{Burst, Period};
+pub use bursts::{Burst, Period, SLOT, SLOTS_MAX, Slot, SlotCounts};
 pub use error::TraceError;
-pub use kernel_event::KernelEvent;
+pub use kernel_line::KernelEvent;
 pub use recorded::{NotRead, Recorded, RecordedError};
 pub use recording::{Lost, Recording};
 pub use requests::{
@@ -38,6 +36,5 @@ pub use requests::{
     DirectionSummary, ErrorCount, FileSystem, Finding, LatencySummary, Requests, RequestsSummary,
     SplitCause, SplitPart, SplitRequest, Watched,
 };
-pub use slot_counts::{SLOT, SLOTS_MAX, Slot, SlotCounts};
 pub use summary::{Shape, Summary};
 pub use tracefs::Tracefs;

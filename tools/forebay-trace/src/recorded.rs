@@ -11,8 +11,7 @@ use serde::Serialize;
 
 use crate::blkparse::{BlkparseLine, EXPECTED};
 use crate::block_event::{Action, seconds};
-use crate::kernel_event::{ASYNC_WORK, KernelEvent};
-use crate::kernel_line::KernelLine;
+use crate::kernel_line::{ASYNC_WORK, KernelEvent, KernelLine};
 use crate::recording::LINE_BYTES_MAX;
 
 /// What a file of `blktrace` begins with, which only `blkparse` reads: a number that ends in the

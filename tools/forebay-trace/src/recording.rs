@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::block_event::Tracepoint;
 use crate::error::TraceError;
 use crate::instance::Instance;
-use crate::kernel_event::{ASYNC_WORK, KernelEvent};
+use crate::kernel_line::{ASYNC_WORK, KernelEvent};
 use crate::tracefs;
 
 /// Of each processor: 40,000 events or more between two looks.

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::bursts::{Burst, Period, bursts};
-use crate::slot_counts::{SLOT, Slot, SlotCounts};
+use crate::bursts::{Burst, Period, SLOT, Slot, SlotCounts, bursts};
 
 /// A slot is over what pacing allows with more than this many times the mean.
 const OVER_MEAN: f64 = 3.0;

@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::alignment::Alignment;
 use super::in_flight::{Done, InFlight};
 use super::latencies::Latencies;
-use super::summary::{Counted, DirectionSummary};
+use super::summary::{Alignment, Counted, DirectionSummary};
 use crate::block_event::Direction;
 
 /// What is counted of a direction.

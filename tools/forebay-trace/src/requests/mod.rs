@@ -1,7 +1,6 @@
 //! Requests of block devices from when they are handed over until they end: how they are aligned,
 //! where they are split, what that costs.
 
-mod alignment;
 mod block_edges;
 mod device;
 mod direction;
@@ -18,14 +17,13 @@ use std::time::Duration;
 
 use forebay_block::DeviceNumber;
 
-pub use alignment::AlignedRequests;
 use device::Device;
 pub use findings::Finding;
 pub use latencies::LatencySummary;
 pub use split_points::SplitCause;
 pub use summary::{
-    AsyncWork, BorderKnown, BorderSummary, Counted, DeviceSummary, DirectionSummary, ErrorCount,
-    RequestsSummary, SplitPart, SplitRequest,
+    AlignedRequests, AsyncWork, BorderKnown, BorderSummary, Counted, DeviceSummary,
+    DirectionSummary, ErrorCount, RequestsSummary, SplitPart, SplitRequest,
 };
 pub use watched::{Chunk, FileSystem, Watched};
 
