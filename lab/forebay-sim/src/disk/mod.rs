@@ -6,7 +6,6 @@ mod faults;
 mod flash;
 mod hdd;
 mod ideal;
-mod measure;
 mod partial_sectors;
 mod raid0;
 mod servers;

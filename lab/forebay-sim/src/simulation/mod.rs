@@ -11,7 +11,6 @@
 
 mod alarms;
 mod changes;
-mod correction;
 mod engine;
 mod environment;
 mod error;
@@ -31,12 +30,11 @@ pub use crate::config::{
     Cancels, Change, Coordinators, LongTurns, Period, Polling, SchedulerConfig, SimulationConfig,
     Stalls, TRACE_BUCKETS_DEFAULT, TransferFaults, What,
 };
-pub use correction::Correction;
 pub use error::SimulationError;
 pub use observation::Observation;
 pub use outcome::Outcome;
 pub use setup::Simulation;
-pub use trace::{ClassTrace, Sample, Trace, Waits};
+pub use trace::{ClassTrace, Correction, Sample, Trace, Waits};
 
 #[cfg(test)]
 mod tests;

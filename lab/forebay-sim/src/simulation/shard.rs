@@ -5,7 +5,6 @@
 //! are no turns. A coordinator is a shard that has the load of others as well.
 
 mod cancels;
-mod holding;
 mod requests;
 
 use std::collections::VecDeque;

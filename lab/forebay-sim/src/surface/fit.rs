@@ -3,8 +3,7 @@
 use super::grid::{Cell, Grid, LATENCY_MAX_US};
 use super::latency::{Percentiles, carries, percentiles_near};
 use super::minimize::{Minimum, minimize};
-use super::model::SurfaceModel;
-use super::region::Region;
+use super::model::{Region, SurfaceModel};
 
 /// How much a load counts that the disk did not carry and the model does; the
 /// error of a percentile counts 1 at most.

@@ -4,7 +4,6 @@
 
 mod carried;
 mod csv;
-mod exponential;
 mod exponentials;
 mod fio;
 mod fio_job;
@@ -13,12 +12,9 @@ mod grid;
 mod latency;
 mod minimize;
 mod model;
-mod region;
 
-pub(crate) use exponential::Exponential;
 pub use fit::{FitErrors, errors, fit};
 pub use grid::{Cell, Grid};
 pub use latency::{Percentiles, percentiles};
-pub use model::SurfaceModel;
-pub(crate) use region::Price;
-pub use region::Region;
+pub(crate) use model::Price;
+pub use model::{Region, SurfaceModel};
