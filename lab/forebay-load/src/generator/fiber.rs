@@ -1,8 +1,10 @@
 //! One fiber: the requests of its tick, and when its next tick is due.
 
-use forebay_core::Time;
+use std::num::NonZeroU64;
 
-use crate::job_file::{Gaps, Job, Pace, Rate};
+use forebay_core::{Time, saturating_nanos};
+
+use crate::job_file::{Gaps, Job, Pace, Rate, Think};
 use crate::rng::Rng;
 
 /// What a fiber is about, or about to do.
@@ -79,4 +81,86 @@ impl Fiber {
 fn ticks_ns(ticks: u64, rate: u64) -> u64 {
     let ns = u128::from(ticks) * 1_000_000_000 / u128::from(rate);
     u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+impl Think {
+    /// When a fiber goes on whose request completed at `now`, in a run that began at `start`.
+    pub(super) fn resume(self, start: Time, now: Time) -> Time {
+        let (pause, active) = (saturating_nanos(self.time), saturating_nanos(self.after));
+        if active == 0 {
+            return now.plus_nanos(pause);
+        }
+        let cycle = active.saturating_add(pause);
+        let phase = now.nanos_since(start) % cycle;
+        if phase < active { now } else { now.plus_nanos(cycle - phase) }
+    }
+}
+
+/// Counts the completed writes of a file towards its next flush.
+///
+/// The fiber whose write makes a flush due sends it, and writes no more until it is done; the
+/// other fibers write on. At most one flush is in flight.
+#[derive(Clone, Debug)]
+pub(super) struct FlushCounter {
+    every: NonZeroU64,
+    writes_since: u64,
+    in_flight: bool,
+}
+
+impl FlushCounter {
+    /// A flush after `every` completed writes.
+    pub(super) fn new(every: NonZeroU64) -> Self {
+        Self { every, writes_since: 0, in_flight: false }
+    }
+
+    /// A write has succeeded.
+    pub(super) fn written(&mut self) {
+        self.writes_since = self.writes_since.saturating_add(1);
+    }
+
+    /// The flush has completed.
+    pub(super) fn flushed(&mut self) {
+        self.in_flight = false;
+    }
+
+    /// Whether a flush is due; if so it is now in flight.
+    pub(super) fn take(&mut self) -> bool {
+        let due = !self.in_flight && self.writes_since >= self.every.get();
+        if due {
+            self.in_flight = true;
+            self.writes_since = 0;
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn resume(think: Think, now: u64) -> u64 {
+        think.resume(Time::from_nanos(1000), Time::from_nanos(now)).as_nanos()
+    }
+
+    #[test]
+    fn without_pauses_a_fiber_goes_on_at_once() {
+        assert_eq!(resume(Think::default(), 1234), 1234);
+    }
+
+    #[test]
+    fn a_pause_follows_each_request() {
+        let think = Think { time: Duration::from_nanos(100), after: Duration::ZERO };
+        assert_eq!(resume(think, 1234), 1334);
+    }
+
+    #[test]
+    fn phases_of_activity_and_of_pause_alternate() {
+        let think = Think { time: Duration::from_nanos(100), after: Duration::from_nanos(50) };
+        assert_eq!(resume(think, 1049), 1049);
+        assert_eq!(resume(think, 1050), 1150);
+        assert_eq!(resume(think, 1149), 1150);
+        assert_eq!(resume(think, 1199), 1199);
+        assert_eq!(resume(think, 1200), 1300);
+    }
 }

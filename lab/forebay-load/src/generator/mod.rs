@@ -12,12 +12,10 @@
 //! what other tools measured are they [skipped](crate::job_file::Rate::skips_missed).
 
 mod fiber;
-mod flushes;
 mod offsets;
 mod requests;
 #[cfg(test)]
 mod tests;
-mod think;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,8 +25,7 @@ use forebay_core::{Op, Time, saturating_nanos};
 
 use crate::job_file::{Job, Pace};
 use crate::rng::Rng;
-use fiber::{Fiber, Step};
-use flushes::FlushCounter;
+use fiber::{Fiber, FlushCounter, Step};
 use requests::RequestSource;
 pub use requests::Work;
 
