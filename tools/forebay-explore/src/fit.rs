@@ -3,13 +3,12 @@
 //! Decision: `docs/decisions/0046-judging-regions.md`.
 
 use forebay_sim::surface::Grid;
+use serde::Serialize;
 
 use crate::error::Error;
 use crate::goal::Goal;
-use crate::loads::{self, Figures, Load};
-use crate::quality::Quality;
+use crate::loads::{self, Figures, Load, Site, sites};
 use crate::region::Shape;
-use crate::sites::{Site, sites};
 use crate::{between, power, radii};
 
 /// From this sum of over and waste on, no region is said to fit.
@@ -144,4 +143,38 @@ pub fn fit(surface: &Grid, goal: Goal) -> Result<Fit, Error> {
     let is_unbounded = whole.iter().all(|load| load.safe);
     let shape = Half::of(whole).shape(kind);
     Ok(Fit { goal, figures, kind, is_unbounded, shape, quality, line })
+}
+
+/// How wrong a region is about some loads; both 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Quality {
+    /// Of the loads that it allows, the part that breaks the goal.
+    pub over: f64,
+    /// Of the loads that keep the goal, the part that it forbids.
+    pub waste: f64,
+}
+
+impl Quality {
+    pub(crate) fn of(shape: &Shape, loads: &[Load]) -> Self {
+        let count = |wanted: fn(bool, bool) -> bool| {
+            loads.iter().filter(|load| wanted(shape.allows(load), load.safe)).count()
+        };
+        let part = |some: usize, all: usize| some as f64 / all.max(1) as f64;
+        Self {
+            over: part(count(|allowed, safe| allowed && !safe), count(|allowed, _| allowed)),
+            waste: part(count(|allowed, safe| !allowed && safe), count(|_, safe| safe)),
+        }
+    }
+
+    pub(crate) fn mean(all: &[Self]) -> Self {
+        let mean = |figure: fn(&Self) -> f64| {
+            all.iter().map(figure).sum::<f64>() / all.len().max(1) as f64
+        };
+        Self { over: mean(|quality| quality.over), waste: mean(|quality| quality.waste) }
+    }
+
+    /// Both together, 0 to 2: what a fit makes as small as it can.
+    pub fn sum(&self) -> f64 {
+        self.over + self.waste
+    }
 }

@@ -1,7 +1,7 @@
 //! The best region of the form (w / a)^p + (r / b)^p at most 1.
 
+use crate::loads::Site;
 use crate::region::Power;
-use crate::sites::Site;
 
 /// From nearly a corner in the origin to nearly a square.
 const EXPONENTS: (f64, f64) = (0.2, 20.0);

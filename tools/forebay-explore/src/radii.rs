@@ -1,7 +1,6 @@
 //! The best region given by radii over the part of writes.
 
-use crate::loads::Load;
-use crate::sites::Site;
+use crate::loads::{Load, Site};
 
 /// The largest radius: both directions in full.
 const RADIUS_MAX: f64 = 2.0;

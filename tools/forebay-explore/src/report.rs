@@ -5,10 +5,9 @@ use forebay_sim::surface::{Cell, Grid};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::fit::{Fit, Kind};
+use crate::fit::{Fit, Kind, Quality};
 use crate::goal::{Goal, Percentile, time};
 use crate::loads::is_timed;
-use crate::quality::Quality;
 use crate::region::{Power, Shape};
 
 /// Version of the JSON.

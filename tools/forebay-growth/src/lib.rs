@@ -5,7 +5,5 @@
 #![forbid(unsafe_code)]
 
 mod grow;
-mod strategy;
 
-pub use grow::{FILES_MAX, Grown, Growth, grow};
-pub use strategy::Strategy;
+pub use grow::{FILES_MAX, Grown, Growth, Strategy, grow};

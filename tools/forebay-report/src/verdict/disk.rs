@@ -1,9 +1,8 @@
 //! What is to be said of a disk as a whole.
 
-use super::members::uneven;
 use super::speed::{is_too_slow, speed};
 use super::unscheduled::{reads, writes};
-use super::{DiskFigures, Finding, FindingKind};
+use super::{DiskFigures, Finding, FindingKind, MemberFigures};
 
 /// More than this many requests sent for each that comes back is a queue that grows.
 const FLOW_ABOVE: f64 = 1.1;
@@ -162,4 +161,35 @@ pub(super) fn time(seconds: f64) -> String {
         s if s >= 0.001 => format!("{:.3} ms", s * 1e3).replace(".000", ""),
         s => format!("{:.0} us", s * 1e6),
     }
+}
+
+/// A member is named that has more than this multiple of an even part of what is in flight.
+const UNEVEN: f64 = 1.5;
+/// Below this many requests in flight for each member, in the mean, no member holds up the others.
+const IN_FLIGHT_MIN: f64 = 1.0;
+
+/// Members that have much more in flight than the others.
+fn uneven(figures: &DiskFigures) -> Option<Finding> {
+    let members = figures.members.len();
+    let all: f64 = figures.members.iter().map(|member| member.in_flight_seconds).sum();
+    if all < figures.seconds * members as f64 * IN_FLIGHT_MIN {
+        return None;
+    }
+    let even = all / members.max(1) as f64;
+    let is_uneven = |member: &&MemberFigures| member.in_flight_seconds > even * UNEVEN;
+    let percent = |seconds: f64| format!("{:.0} %", seconds / all * 100.0);
+    let text = |member: &MemberFigures| {
+        format!("{} has {}", member.name, percent(member.in_flight_seconds))
+    };
+    let named: Vec<String> = figures.members.iter().filter(is_uneven).map(text).collect();
+    (!named.is_empty()).then(|| {
+        let what = format!(
+            "Of {members} members of the array, {} of what is in flight ({} would be even)",
+            named.join(" and "),
+            percent(even)
+        );
+        let remedy = "Place files on other chunks: `forebay trace requests` shows where requests go. \
+                      If they are even there, this member is slower than the others";
+        Finding::new(FindingKind::UnevenMembers, what, remedy)
+    })
 }

@@ -4,7 +4,6 @@
 
 mod classes;
 mod disk;
-mod members;
 mod mix;
 mod shares;
 mod speed;

@@ -1,6 +1,5 @@
 //! A real disk as a target: threads, engines, and files in free space.
 
-mod clocks;
 mod disk;
 mod files;
 #[cfg(test)]
@@ -25,8 +24,8 @@ use crate::load::{PhaseLoad, SharedProgress};
 use crate::phase::{FileState, Phase, Work};
 use crate::samples::{PhaseRecorder, Samples};
 use crate::target::{Target, TargetInfo};
-use clocks::{check_sleep, processor_time, slept};
 use files::{Files, SEGMENT_UNIT};
+use rustix::time::{ClockId, clock_gettime};
 use worker::Worker;
 
 /// Threads beyond this do not help.
@@ -311,4 +310,31 @@ fn too_small(path: &Path, room: u64, is_device: bool) -> Error {
             least * FREE_PART
         )
     })
+}
+
+/// How far the clocks with and without sleep may part in a phase.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// Processor time of all threads of this process.
+fn processor_time() -> Duration {
+    elapsed(ClockId::ProcessCPUTime)
+}
+
+/// How long the machine has slept since it was started.
+fn slept() -> Duration {
+    elapsed(ClockId::Boottime).saturating_sub(elapsed(ClockId::Monotonic))
+}
+
+fn elapsed(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+fn check_sleep(slept: Duration) -> Result<(), Error> {
+    if slept <= SLEEP_MAX {
+        return Ok(());
+    }
+    Err(Error::Incomplete(String::from(
+        "the machine slept while the disk was measured; go on with the run: --resume",
+    )))
 }
