@@ -5,13 +5,16 @@ use std::io;
 use std::path::Path;
 
 /// Why a disk is not governed; the text says what to do.
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, thiserror::Error)]
 pub enum GovernError {
     /// Something is missing, and nothing was changed.
+    #[error("{0}")]
     Missing(String),
     /// Something went wrong on the way.
+    #[error("{0}")]
     Failed(String),
     /// The user has ended it.
+    #[error("interrupted")]
     Interrupted,
 }
 
@@ -21,20 +24,9 @@ impl GovernError {
     }
 }
 
-impl fmt::Display for GovernError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(text) | Self::Failed(text) => f.write_str(text),
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
 /// What a `main` that returns an error shows of it.
 impl fmt::Debug for GovernError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
-
-impl std::error::Error for GovernError {}

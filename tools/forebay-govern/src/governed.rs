@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 use forebay_block::Machine;
 use forebay_core::LatencyTarget;
 
-use crate::changes::{Changes, Kind};
+use crate::changes::{Changes, Kind, put_back};
 use crate::disk::GovernedDisk;
 use crate::error::GovernError;
 use crate::files::Kernel;
 use crate::hierarchy::root_of_cgroups;
 use crate::qos::{DiskCosts, QosPoint};
-use crate::restore::require_root;
 use crate::state_file::{STATE_DIRECTORY, StateFile};
 
 /// What is to be kept on which disk.
@@ -120,4 +119,26 @@ impl<'a> Governed<'a> {
         let done = done?;
         back.map(|()| done)
     }
+}
+
+/// Puts back all that a governor of this disk has changed; whether there was anything.
+///
+/// # Errors
+/// A governor of the disk is running, this process is not root's, or something cannot be put back:
+/// it stays in the state file then.
+pub fn restore(disk: &str) -> Result<bool, GovernError> {
+    let name = disk.trim_start_matches("/dev/");
+    if name.is_empty() || name.contains('/') {
+        return Err(GovernError::Missing(format!("`{disk}` is no name of a disk, such as sda")));
+    }
+    require_root()?;
+    put_back(&Kernel::default(), &StateFile::lock(Path::new(STATE_DIRECTORY), name)?)
+}
+
+/// Settings of the kernel are root's.
+fn require_root() -> Result<(), GovernError> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(GovernError::Missing("settings of disks are root's; run it as root".into()))
 }
