@@ -167,11 +167,6 @@ impl Figure {
         !self.is_met() && from / NEAR <= self.ours && self.ours <= to * NEAR
     }
 
-    /// Whether it was predicted and is met.
-    pub fn is_evidence(&self) -> bool {
-        self.state == State::Predicted && self.is_met()
-    }
-
     /// The null model that comes nearest to what was published.
     pub fn nearest_null(&self) -> Option<&NullModel> {
         let PublishedRange { from, to, .. } = self.published;

@@ -5,6 +5,7 @@ use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::{Outcome, Period, Sample, SchedulerConfig};
 
 use crate::articles::y2025;
+use crate::articles::y2025::appends::{MISALIGNED, WriteVariant};
 use crate::articles::y2025::placement::Placement;
 use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Seed, Setting, experiment};
@@ -25,17 +26,6 @@ const SHARDS: u32 = 16;
 const SLICES: usize = 150;
 const JOBS: &str = include_str!("load.yaml");
 const CLASSES: [&str; 3] = ["commitlog", "memtable", "compaction"];
-
-/// How far off the physical sectors the writes of a filesystem with 1 KiB blocks begin.
-const MISALIGNED: u64 = 1024;
-
-/// How is written: how far off the sectors, and whether without a scheduler.
-#[derive(Clone, Copy, Debug)]
-struct WriteVariant {
-    name: &'static str,
-    off: u64,
-    is_open: bool,
-}
 
 const VARIANTS: [WriteVariant; 3] = [
     WriteVariant { name: "no scheduler", off: 0, is_open: true },

@@ -3,7 +3,7 @@
 use forebay_report::{Chart, Mark, Table};
 
 use crate::articles::y2025;
-use crate::articles::y2025::appends::{self, AppendFigures, MISALIGNED};
+use crate::articles::y2025::appends::{self, AppendFigures, MISALIGNED, WriteVariant};
 use crate::articles::y2025::placement::Placement;
 use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
@@ -21,14 +21,6 @@ pub(crate) const EXPERIMENT: Experiment = experiment! {
 /// Shards, and fibers of each.
 const STEPS: [(u32, u32); 10] =
     [(1, 1), (2, 1), (4, 1), (8, 1), (2, 8), (4, 8), (8, 8), (16, 8), (32, 8), (64, 8)];
-
-/// How is written: how far off the sectors, and whether without a scheduler.
-#[derive(Clone, Copy, Debug)]
-struct WriteVariant {
-    name: &'static str,
-    off: u64,
-    is_open: bool,
-}
 
 const ALIGNED: WriteVariant = WriteVariant { name: "aligned", off: 0, is_open: true };
 const OFF: WriteVariant = WriteVariant { name: "1 KiB off", off: MISALIGNED, is_open: true };

@@ -15,6 +15,14 @@ const SLICE_NANOS: u64 = 1_000_000;
 /// Requests that begin so far off the physical sectors, as on a filesystem of 1 KiB blocks.
 pub(crate) const MISALIGNED: u64 = 1024;
 
+/// How is written: how far off the sectors, and whether without a scheduler.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriteVariant {
+    pub(crate) name: &'static str,
+    pub(crate) off: u64,
+    pub(crate) is_open: bool,
+}
+
 /// What the array is, for reports.
 pub(crate) const ARRAY: &str = "RAID0 of 4 presets nvme-2025 (3.22 GB/s each, sectors of 4 KiB: published), chunk 1 MB; a \
      part of a sector waits for the rest while 2 MB are written, then costs 22 us (both chosen)";
