@@ -1,7 +1,8 @@
 //! How the program ends when it does not succeed.
 
 use std::fmt;
-use std::process::ExitCode;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
 
 use forebay_config::ConfigError;
 
@@ -47,4 +48,10 @@ impl fmt::Display for Failure {
             Self::Interrupted => f.write_str("interrupted; there are no results"),
         }
     }
+}
+
+/// The exit code of another program as a shell has it: 128 and the number of the signal that ended it.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }

@@ -2,16 +2,18 @@
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use forebay::properties::{Properties, TargetBelowBase};
+use forebay::properties::{Properties, RegionGoal, TargetBelowBase, parse_latency_target};
 use forebay_config::Source;
 use forebay_core::{
     Control, GroupConfig, IoGroup, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, SHARDS_MAX,
     ServiceOrder,
 };
+use forebay_explore::Goal;
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Report;
 use forebay_load::results::text;
@@ -20,8 +22,6 @@ use crate::console::{json, note};
 use crate::control::ControlOptions;
 use crate::disk::Disk;
 use crate::failure::Failure;
-use crate::latency_target::TargetOption;
-use crate::region_options::RegionOptions;
 use crate::report;
 use crate::span;
 use crate::whole_file;
@@ -284,5 +284,47 @@ impl LoadOptions {
         let is_usual = is_disk && self.format == Format::Text;
         let compares = self.compare.map_or(is_usual, |with| with == Baseline::None);
         compares && self.policy != PolicyName::None
+    }
+}
+
+/// The options of every command that has a scheduler, or says what it makes of a disk.
+#[derive(Args)]
+pub(crate) struct RegionOptions {
+    /// Of several regions in a forebay.yaml, take the one nearest to this latency of reads, such as
+    /// p95=1ms [default: nearest to the latency target of reads, or else to the effective goal]
+    #[arg(long, value_name = "GOAL")]
+    region_goal: Option<Goal>,
+    /// Ignore the regions of a forebay.yaml: a mix of reads and writes costs the sum of what its
+    /// reads and its writes cost alone
+    #[arg(long, conflicts_with = "region_goal")]
+    no_region: bool,
+}
+
+impl RegionOptions {
+    /// Says so in the properties.
+    pub(crate) fn apply(&self, properties: &mut Properties) {
+        for disk in &mut properties.disks {
+            if self.no_region {
+                disk.measured.regions.clear();
+            }
+            if let Some(goal) = self.region_goal {
+                disk.measured.region_goal = Some(RegionGoal {
+                    read_percentile: goal.percentile.number(),
+                    latency: Duration::from_secs_f64(goal.latency_us / 1e6),
+                });
+            }
+        }
+    }
+}
+
+/// What was asked for; none is `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TargetOption(pub(crate) Option<LatencyTarget>);
+
+impl FromStr for TargetOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_latency_target(text).map(Self)
     }
 }

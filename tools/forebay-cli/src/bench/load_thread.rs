@@ -1,8 +1,9 @@
 //! The thread of a shard of the load, up to the start of its run.
 
+use std::fs;
 use std::sync::mpsc::{Receiver, Sender};
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay::REQUESTS_MAX;
 use forebay::engine::{Backend, DEPTH_MAX, EngineConfig};
@@ -10,12 +11,11 @@ use forebay_core::Time;
 use forebay_load::generator::Generator;
 use forebay_load::job_file::Job;
 use forebay_load::recorder::Recorder;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::affinity;
 use super::clock::Clock;
 use super::load::{Load, LoadOutcome, LoadState, ThreadJob, in_flight_max};
 use super::plan::Plan;
-use super::processor_wait::ProcessorWait;
 use super::run_status::RunStatus;
 use super::scheduler::Scheduled;
 use super::storage::JobData;
@@ -93,7 +93,7 @@ impl LoadThread<'_> {
         let backend = path.backend();
         // Threads of an engine, and I/O threads, run where the thread that made them may run.
         if backend.as_ref().is_some_and(|(backend, _)| *backend != Backend::Threads) {
-            affinity::pin(self.index, self.threads);
+            pin(self.index, self.threads);
         }
         let jobs = self.jobs()?;
         let _ = events.send(ThreadEvent::Ready(ReadyThread {
@@ -173,4 +173,81 @@ pub(super) fn engine_config(plan: &Plan<'_>, shard: Option<u32>) -> Result<Engin
         shutdown_timeout: DROP_WAIT_MAX,
         ..EngineConfig::default()
     })
+}
+
+/// Keeps the calling thread on one of the processors it may use, the one for thread `index`
+/// of `threads`. Where there are not enough, or it is not allowed, the thread stays free.
+fn pin(index: usize, threads: usize) {
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
+    if threads > processors.len() {
+        return;
+    }
+    if let Some(&processor) = processors.get(index) {
+        let mut one = CpuSet::new();
+        one.set(processor);
+        let _ = sched_setaffinity(None, &one);
+    }
+}
+
+/// What a thread has waited since this was made.
+struct ProcessorWait {
+    since: Instant,
+    before: Option<Duration>,
+}
+
+impl ProcessorWait {
+    /// Of this thread, from now on.
+    fn begin() -> Self {
+        Self { since: Instant::now(), before: waited() }
+    }
+
+    /// The part of the time since then in which this thread could run and had no processor; none
+    /// where the kernel does not count it.
+    fn part(&self) -> Option<f64> {
+        let waited = waited()?.saturating_sub(self.before?);
+        let all = self.since.elapsed();
+        (!all.is_zero()).then(|| (waited.as_secs_f64() / all.as_secs_f64()).min(1.0))
+    }
+}
+
+fn waited() -> Option<Duration> {
+    parsed(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+/// The second number: nanoseconds on a run queue.
+fn parsed(schedstat: &str) -> Option<Duration> {
+    schedstat.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_kept_on_one_processor_while_there_are_enough() {
+        let count = || sched_getaffinity(None).unwrap().count();
+        std::thread::spawn(move || {
+            let before = count();
+            pin(0, before as usize + 1);
+            assert_eq!(count(), before);
+            pin(0, 1);
+            assert_eq!(count(), 1);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn what_the_kernel_counts_is_read() {
+        assert_eq!(parsed("1200 56524 17\n"), Some(Duration::from_nanos(56_524)));
+        assert_eq!([parsed(""), parsed("1 x 2")], [None, None]);
+    }
+
+    #[test]
+    fn a_part_is_at_most_all() {
+        let wait = ProcessorWait::begin();
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(wait.part().is_none_or(|part| (0.0..=1.0).contains(&part)));
+    }
 }

@@ -13,12 +13,11 @@ use forebay_load::results::model::{ClassResult, RunResult};
 use forebay_sim::surface::Cell;
 use indicatif::HumanBytes;
 
-use super::plan::Plan;
+use super::plan::{Plan, Topology};
 use super::probe::Probe;
 use super::results::Run;
 use super::runner::run;
 use super::storage::{JobData, RunTarget, Storage};
-use super::topology::Topology;
 use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;

@@ -1,8 +1,6 @@
 //! `forebay bench`: runs a load on a real disk.
 
-mod affinity;
 mod clock;
-mod compare;
 mod growth;
 mod load;
 mod load_thread;
@@ -11,7 +9,6 @@ mod mixed_load;
 mod over_time;
 mod plan;
 mod probe;
-mod processor_wait;
 mod progress;
 mod results;
 mod run_status;
@@ -19,7 +16,6 @@ mod runner;
 mod scheduler;
 mod storage;
 mod submission_path;
-mod topology;
 mod watch;
 
 use std::net::SocketAddr;
@@ -31,7 +27,7 @@ use forebay::properties::DiskProperties;
 use forebay_core::{Policy, SHARDS_MAX};
 use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
 
-use crate::console::{note, print};
+use crate::console::{json, note, print};
 use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::gate::{self, GateOptions};
@@ -40,14 +36,14 @@ use crate::load_options::{Format, LoadOptions};
 use crate::metrics_address;
 use crate::report;
 use crate::whole_number;
+use forebay_load::results::difference::{Outcome, difference, text};
 use growth::GrowthOptions;
 use metrics::Metrics;
 pub(crate) use mixed_load::{MixedLoad, MixedLoadOptions};
-use plan::Plan;
+use plan::{Plan, Topology};
 use probe::Probe;
 use results::Run;
 use storage::{DevicePart, RunTarget, Storage};
-use topology::Topology;
 
 /// Run a load on a disk, and show what each job got.
 ///
@@ -120,7 +116,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let done = match (options.diff.as_slice(), &options.jobs) {
         ([old, new], None) => {
             let (old, new) = (report::read(old)?, report::read(new)?);
-            compare::show(&old, &new, options.load.format, options.gate.least())
+            compare(&old, &new, options.load.format, options.gate.least())
         }
         ([_, _], Some(_)) => Err(Failure::Input(String::from(
             "two files are compared as they are; leave out the job file, or one of them",
@@ -203,7 +199,7 @@ fn shown(
         failed.map(|(count, first)| format!("{count} requests failed, first this one: {first}"));
     let Some(old) = old else { return failed.map_or(Ok(()), |failed| Err(Failure::Run(failed))) };
     failed.iter().for_each(note);
-    compare::show(old, report, format, options.gate.least())
+    compare(old, report, format, options.gate.least())
 }
 
 /// Says which figures may not last.
@@ -273,5 +269,20 @@ impl Options {
             BackendName::LinuxAio => BackendChoice::LinuxAio,
             BackendName::Threads => BackendChoice::Threads,
         }
+    }
+}
+
+/// Shows what changed, and fails where at least the part `least` of something was lost, or where
+/// that cannot be told.
+fn compare(old: &Report, new: &Report, format: Format, least: f64) -> Result<(), Failure> {
+    let difference = difference(old, new).map_err(Failure::Input)?;
+    match format {
+        Format::Text => print(&text(&difference))?,
+        Format::Json | Format::Yaml => print(&json(&difference)?)?,
+    }
+    match difference.outcome(least) {
+        Outcome::Passed => Ok(()),
+        Outcome::Lost(lost) => gate::outcome(&lost),
+        Outcome::Undecided(why) => Err(Failure::Input(why)),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use forebay::engine::BackendChoice;
 use forebay_core::{
     Control, DiskModel, LatencyTarget, Policy, ServiceOrder, Time, saturating_nanos,
@@ -12,7 +13,6 @@ use forebay_load::recorder::MeasuredInterval;
 
 use super::metrics::Metrics;
 use super::storage::{JobData, Storage};
-use super::topology::Topology;
 use crate::disk::Disk;
 use crate::interrupt::Interrupt;
 
@@ -73,5 +73,26 @@ impl Plan<'_> {
     pub(super) fn measured(&self) -> MeasuredInterval {
         let from = Time::from_nanos(saturating_nanos(self.warmup));
         MeasuredInterval { from, to: from.plus_nanos(saturating_nanos(self.duration)) }
+    }
+}
+
+/// How the threads of a run share the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Topology {
+    /// Each thread has an I/O queue and does its own I/O
+    PerThread,
+    /// One I/O queue for all threads, which ask it for permits and do their own I/O
+    Shared,
+    /// --io-queues threads with an I/O queue each do the I/O that all others send them
+    Coordinators,
+}
+
+impl Topology {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::PerThread => "per-thread",
+            Self::Shared => "shared",
+            Self::Coordinators => "coordinators",
+        }
     }
 }

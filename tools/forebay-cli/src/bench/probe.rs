@@ -11,11 +11,10 @@ use forebay_load::results::PROCESSOR_WAIT_MAX;
 use forebay_load::results::model::{ClassResult, PropertiesSource};
 use forebay_tune::{CostPoint, Saturation, saturation_of};
 
-use super::plan::Plan;
+use super::plan::{Plan, Topology};
 use super::results::Run;
 use super::runner::run;
 use super::storage::{RunTarget, Storage};
-use super::topology::Topology;
 use crate::console::note;
 use crate::disk::Disk;
 use crate::failure::Failure;

@@ -14,13 +14,12 @@ use super::clock::Clock;
 use super::load::LoadOutcome;
 use super::load_thread::{LoadThread, ThreadEvent, engine_config};
 use super::over_time::OverTime;
-use super::plan::Plan;
+use super::plan::{Plan, Topology};
 use super::progress::RunProgress;
 use super::results::{self, Run};
 use super::run_status::RunStatus;
 use super::scheduler::Scheduled;
 
-use super::topology::Topology;
 use super::watch::{Observed, Watch};
 use crate::console::note;
 use crate::failure::Failure;

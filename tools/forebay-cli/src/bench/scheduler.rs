@@ -5,8 +5,7 @@ use forebay::properties::DiskProperties;
 use forebay::{Class, ClassError, ClassGroup, DEFAULT_CLASS, Disk, DiskConfig, Policy, Scheduler};
 use forebay_load::job_file::{ClassSpec, GroupSpec, JobFile};
 
-use super::plan::Plan;
-use super::topology::Topology;
+use super::plan::{Plan, Topology};
 use crate::failure::Failure;
 
 /// More requests than any job file makes.

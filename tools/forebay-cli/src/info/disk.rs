@@ -9,7 +9,7 @@ use forebay_load::results::model::PropertiesSource;
 
 use crate::disk::Disk;
 use crate::failure::Failure;
-use crate::latency_target::TargetOption;
+use crate::load_options::TargetOption;
 
 /// What is said of a disk, and what the scheduler makes of it.
 #[derive(Clone, Debug)]

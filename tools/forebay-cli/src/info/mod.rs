@@ -4,7 +4,6 @@ mod budget;
 mod costs;
 mod disk;
 mod io_cost;
-mod nodes;
 mod presets;
 mod queues;
 mod report;
@@ -23,8 +22,7 @@ use forebay_govern::DiskCosts;
 
 use crate::console::{json, print};
 use crate::failure::Failure;
-use crate::latency_target::TargetOption;
-use crate::region_options::RegionOptions;
+use crate::load_options::{RegionOptions, TargetOption};
 use crate::span;
 use crate::whole_number;
 use disk::DescribedDisk;

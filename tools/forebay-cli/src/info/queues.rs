@@ -2,13 +2,11 @@
 
 use std::num::NonZero;
 use std::path::Path;
-use std::thread;
+use std::{fs, thread};
 
 use forebay::{IoQueues, LOCAL_DEPTH_MIN};
 use forebay_core::SHARDS_MAX;
 use serde::Serialize;
-
-use super::nodes;
 
 /// The threads that do I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -23,7 +21,7 @@ impl Threads {
     pub(super) fn here(shards: Option<u32>, nodes: Option<u32>) -> Self {
         let processors = || thread::available_parallelism().map_or(1, NonZero::get);
         let shards = shards.unwrap_or_else(|| processors().min(SHARDS_MAX) as u32);
-        let nodes = nodes.unwrap_or_else(|| nodes::used(Path::new("/")));
+        let nodes = nodes.unwrap_or_else(|| nodes_used(Path::new("/")));
         Self { shards, nodes: nodes.min(shards) }
     }
 }
@@ -69,6 +67,20 @@ impl Queues {
     }
 }
 
+/// The nodes of the machine with processors, at least 1.
+fn nodes_used(root: &Path) -> u32 {
+    let entries = fs::read_dir(root.join("sys/devices/system/node")).into_iter().flatten();
+    let with_processors = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("node"));
+        let is_node = number.is_some_and(|number| number.parse::<u32>().is_ok());
+        let list = || fs::read_to_string(entry.path().join("cpulist")).unwrap_or_default();
+        // a node may be memory alone
+        is_node && !list().trim().is_empty()
+    });
+    u32::try_from(with_processors.count()).unwrap_or(u32::MAX).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +94,17 @@ mod tests {
             let explained = recommended(depth, threads).explain(depth, threads);
             assert!(explained.contains(&depth.to_string()), "{explained}");
         }
+    }
+
+    #[test]
+    fn nodes_without_processors_do_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(nodes_used(dir.path()), 1);
+        for (node, list) in [("node0", "0-1\n"), ("node1", "2-3\n"), ("node2", "\n")] {
+            let node = dir.path().join("sys/devices/system/node").join(node);
+            fs::create_dir_all(&node).unwrap();
+            fs::write(node.join("cpulist"), list).unwrap();
+        }
+        assert_eq!(nodes_used(dir.path()), 2);
     }
 }

@@ -1,12 +1,10 @@
 //! One self-contained page of one run, or of two side by side: what was found, totals, and charts
 //! over time.
 
-mod busiest;
 mod charts;
 mod contention;
 mod figures;
 mod in_region;
-mod options;
 mod page;
 mod picture;
 mod slowdown;
@@ -14,5 +12,86 @@ mod slowdown;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use options::{Options, read, run};
+use std::path::{Path, PathBuf};
+
+use forebay_load::results::model::{Comparison, Report, RunResult, VERSION};
+use serde_json::error::Category;
+
+use crate::console::print;
+use crate::failure::Failure;
+use crate::whole_file;
 pub(crate) use page::{html, on_one_scale};
+use picture::picture;
+
+/// The longest results that are read, in bytes. Those of a run over time have some 100 KiB.
+const RESULTS_BYTES_MAX: usize = 64 << 20;
+
+/// Make a page of results that `bench` or `sim run` printed with --format json.
+///
+/// The charts over time are of results whose run had --report too. Of results with two runs, the
+/// one with the scheduler is compared.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The results
+    #[arg(value_name = "RESULTS.json")]
+    results: PathBuf,
+    /// Results to show alongside them, on the same scales
+    #[arg(long, value_name = "OTHER.json")]
+    compare: Option<PathBuf>,
+    /// Where the page or the picture (SVG) goes
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    out: PathBuf,
+    /// Draw one picture instead of the page: the 99th percentile of this job's latency over time, a
+    /// line for each run
+    #[arg(long, value_name = "JOB", requires = "out")]
+    latency_of: Option<String>,
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let Options { results, compare, out, latency_of } = options;
+    whole_file::check(out)?;
+    let (title, report, names) = match compare {
+        None => (results.display().to_string(), read(results)?, None),
+        Some(other) => {
+            let names = [results, other].map(|path| path.display().to_string());
+            let runs = [last_of(read(results)?), last_of(read(other)?)];
+            let comparison = Comparison { version: VERSION, runs };
+            let title = format!("{} beside {}", names[0], names[1]);
+            (title, Report::Comparison(Box::new(comparison)), Some(names))
+        }
+    };
+    let drawn = match latency_of {
+        Some(job) => picture(&report, names.as_ref(), job)?,
+        None => html(&title, &report, names.as_ref())?,
+    };
+    whole_file::put(out, &drawn)?;
+    print(&format!("{}\n", out.display()))
+}
+
+/// The run with the scheduler.
+fn last_of(report: Report) -> RunResult {
+    match report {
+        Report::Run(run) => *run,
+        Report::Comparison(comparison) => {
+            let [_, scheduled] = comparison.runs;
+            scheduled
+        }
+    }
+}
+
+/// The results in a file.
+pub(crate) fn read(path: &Path) -> Result<Report, Failure> {
+    let name = path.display();
+    let text = forebay_config::read_at_most(path, RESULTS_BYTES_MAX)?;
+    serde_json::from_str(&text).map_err(|error| {
+        let found = match error.classify() {
+            Category::Data => String::from("this is JSON, but of something else"),
+            Category::Io | Category::Syntax | Category::Eof => format!("not valid JSON: {error}"),
+        };
+        Failure::Input(format!(
+            "{name}: these are no results of `bench` or `sim run`: {found}; save what they print \
+             with --format json"
+        ))
+    })
+}

@@ -3,7 +3,6 @@
 mod datastore;
 mod figure;
 mod page;
-mod repeated;
 mod results;
 mod summary;
 
@@ -24,8 +23,8 @@ use crate::console::{Format, json, note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::whole_file;
-use repeated::RepeatedExperiment;
 use results::Results;
+use summary::RepeatedExperiment;
 
 /// Repeat the published experiments on simulated disks, alongside their figures.
 #[derive(clap::Args, Debug)]

@@ -5,9 +5,8 @@ use forebay_report::{Chart, Page, Tile};
 use serde_json::{Value, json};
 
 use super::datastore::{DATASTORES, Datastore};
-use super::repeated::RepeatedExperiment;
 use super::results::Results;
-use super::summary::{self, Totals};
+use super::summary::{self, RepeatedExperiment, Totals};
 use crate::console;
 use crate::failure::Failure;
 use crate::report::on_one_scale;

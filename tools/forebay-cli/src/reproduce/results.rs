@@ -3,7 +3,7 @@
 use forebay_experiments::{Figure, NullModel, Seed, Setting, State};
 use serde::Serialize;
 
-use super::repeated::RepeatedExperiment;
+use super::summary::RepeatedExperiment;
 
 /// All that were repeated.
 #[derive(Serialize)]

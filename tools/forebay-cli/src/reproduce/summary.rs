@@ -1,8 +1,6 @@
 //! Which published figures are met and which are not, of all experiments together.
 
-use forebay_experiments::{Figure, State};
-
-use super::repeated::RepeatedExperiment;
+use forebay_experiments::{Experiment, Figure, Report, State};
 
 /// What the figures say in all.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,4 +94,11 @@ pub(super) fn of_one(RepeatedExperiment { experiment, report, .. }: &RepeatedExp
 pub(super) fn text(repeated: &[RepeatedExperiment]) -> String {
     let lines: String = repeated.iter().map(|one| format!("  {}\n", of_one(one))).collect();
     format!("{}\n{lines}\n", in_all(repeated))
+}
+
+/// An experiment that was repeated, with its charts drawn.
+pub(super) struct RepeatedExperiment {
+    pub(super) experiment: Experiment,
+    pub(super) report: Report,
+    pub(super) charts: Vec<String>,
 }

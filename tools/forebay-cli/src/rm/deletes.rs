@@ -11,12 +11,11 @@ use forebay::{DeletedHow, Deleter, Deletion, DeletionState};
 use rustix::fs::{AtFlags, FileType, unlinkat};
 use rustix::io::Errno;
 
-use super::counts::Counts;
 use super::entry::Entry;
 use super::pacing::Pacing;
 use super::place::{may_delete_in, no_discards};
 use super::progress::RmProgress;
-use super::text::{cause, reason, system};
+use super::text::{Counts, cause, reason, system};
 use crate::console::{note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;

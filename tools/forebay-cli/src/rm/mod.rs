@@ -1,7 +1,6 @@
 //! `forebay rm`: deletes files and directories at a pace.
 
 mod argument;
-mod counts;
 mod deletes;
 mod entry;
 mod levels;

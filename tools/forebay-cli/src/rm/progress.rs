@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::counts::Counts;
+use super::text::Counts;
 use super::text::bytes;
 
 /// A line on a terminal, nothing elsewhere.

@@ -1,12 +1,12 @@
 //! What is said, for people.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use forebay::{DeleteError, DeleteErrorCause, DeleteOperation, UnlinkReason};
 use rustix::io::Errno;
 
-use super::counts::Counts;
 use super::pacing::Rates;
 
 const MIB: f64 = (1_u64 << 20) as f64;
@@ -105,4 +105,18 @@ pub(super) fn would(counts: &Counts, rates: Rates) -> String {
         text += &format!(": {least:.0} s or more, as each extent is a discard");
     }
     text + &unlinked(counts) + "\n"
+}
+
+/// What was deleted, or would be.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) files: u64,
+    pub(super) directories: u64,
+    /// Bytes that were freed in steps.
+    pub(super) freed: u64,
+    pub(super) steps: u64,
+    /// Files that were only unlinked, by the reason.
+    pub(super) unlinked: BTreeMap<&'static str, u64>,
+    /// Paths that were not deleted.
+    pub(super) failed: u64,
 }

@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, exit_code};
 
 /// Sent by somebody to this process alone, and so passed on.
 const PASSED_ON: [i32; 4] = [SIGHUP, SIGTERM, SIGUSR1, SIGUSR2];
@@ -18,7 +17,6 @@ const OF_TERMINAL: [i32; 2] = [SIGINT, SIGQUIT];
 /// As a shell says that a command was found and cannot be executed, and that there is none.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
-const BY_SIGNAL: i32 = 128;
 
 /// How a command ended.
 pub(super) enum Ended {
@@ -50,7 +48,7 @@ pub(super) fn run(command: &[OsString], ignored: u64) -> Result<Ended, Failure> 
     let failed = |error| Failure::Run(format!("cannot wait for the command: {error}"));
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
-            return Ok(Ended::Code(code(status)));
+            return Ok(Ended::Code(exit_code(status)));
         }
         for signal in signals.wait() {
             if PASSED_ON.contains(&signal) {
@@ -66,12 +64,6 @@ fn pass_on(child: &Child, signal: i32) {
         // it may have ended meanwhile
         let _ = rustix::process::kill_process(pid, signal);
     }
-}
-
-/// The exit code, or 128 and the signal that has ended it.
-fn code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| BY_SIGNAL + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
 /// The signals that are ignored, as a set of bits, by the text of `/proc/self/status`.

@@ -2,7 +2,6 @@
 
 mod discards;
 mod output;
-mod program;
 mod recorded_text;
 mod requests;
 mod subject;

@@ -1,16 +1,17 @@
 //! For how long is traced, and alongside what.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use forebay_trace::{KernelEvent, Recording};
+use rustix::process::{Pid, Signal, kill_process};
 
-use super::program::{Program, exit_code};
-use crate::failure::Failure;
+use crate::failure::{Failure, exit_code};
 use crate::interrupt::Interrupt;
 use crate::span;
 
@@ -59,7 +60,7 @@ pub(super) fn watch(
             (None, _) => now >= options.duration,
             (Some(_), Some((at, _))) => now >= at + options.after,
             (Some(program), None) => {
-                ended = program.ended()?.map(|status| (now, exit_code(status)));
+                ended = program.ended()?.map(|status| (now, ExitCode::from(exit_code(status))));
                 if interrupt.is_raised() {
                     program.end();
                 }
@@ -75,5 +76,48 @@ pub(super) fn watch(
             return Ok(code.unwrap_or(without));
         }
         thread::sleep(LOOK);
+    }
+}
+
+/// How long it may take to end by itself once the user wants the end: Ctrl-C in a terminal
+/// reaches it too.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A program that runs.
+#[derive(Debug)]
+struct Program {
+    child: Child,
+    asked_to_end: Option<Instant>,
+}
+
+impl Program {
+    /// Starts it; the first word is its name.
+    fn start(words: &[OsString]) -> Result<Self, Failure> {
+        let (name, arguments) =
+            words.split_first().ok_or_else(|| Failure::Input("no command is named".into()))?;
+        let child = Command::new(name).args(arguments).spawn().map_err(|error| {
+            let name = name.display();
+            Failure::Input(match error.kind() {
+                ErrorKind::NotFound => format!("there is no command `{name}`"),
+                _ => format!("cannot run `{name}`: {error}"),
+            })
+        })?;
+        Ok(Self { child, asked_to_end: None })
+    }
+
+    /// How it ended, once it has.
+    fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {
+        self.child
+            .try_wait()
+            .map_err(|error| Failure::Run(format!("cannot wait for the command: {error}")))
+    }
+
+    /// Asks it to end, if it does not by itself.
+    fn end(&mut self) {
+        let asked = *self.asked_to_end.get_or_insert_with(Instant::now);
+        if asked.elapsed() > GRACE {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            self.asked_to_end = Some(Instant::now());
+        }
     }
 }

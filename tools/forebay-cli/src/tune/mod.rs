@@ -1,14 +1,12 @@
 //! `forebay tune`: measures disks and writes the files that describe them.
 
 mod compare;
-mod date;
 mod growing;
 mod history;
 mod output;
 mod page;
 mod progress;
 mod text;
-mod tuned;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +30,7 @@ use compare::read_runs;
 use history::Kept;
 use output::Output;
 use progress::TuneProgress;
-use tuned::Tuned;
+use text::Tuned;
 
 /// The least that `--write-limit` may be, in bytes.
 const WRITE_LIMIT_MIN: u64 = 32 << 20;

@@ -7,8 +7,7 @@ use forebay_report::paragraph_within;
 use forebay_tune::{Error, Fit, Run, files};
 
 use super::page;
-use super::text::COLUMNS;
-use super::tuned::Tuned;
+use super::text::{COLUMNS, Tuned};
 use crate::console::note;
 use crate::failure::Failure;
 use crate::info;

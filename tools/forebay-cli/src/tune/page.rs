@@ -4,8 +4,7 @@ use forebay_report::{Chart, DrawError, Mark, Page, Table, size, svg};
 use forebay_tune::verdicts::{Verdict, advice, verdicts};
 use forebay_tune::{CostPoint, Fit, Knee, LARGE_REQUEST_BYTES, LatencyAt, Mix, Observation, Run};
 
-use super::text::{figures, mix_sizes, volume};
-use super::tuned::Tuned;
+use super::text::{Tuned, figures, mix_sizes, volume};
 use crate::growth;
 
 /// The page as HTML.

@@ -8,7 +8,6 @@ use forebay_tune::verdicts::{Verdict, advice, verdicts};
 use forebay_tune::{Budget, Figure, Fit, LatencyAt, Run, depth_full};
 use serde::Serialize;
 
-use super::tuned::Tuned;
 use crate::growth;
 
 /// A rate that comes so close to the best is as good.
@@ -177,4 +176,17 @@ pub(super) fn results(tuned: &[Tuned]) -> Vec<DiskResult<'_>> {
         verdicts: verdicts(run, fit),
     });
     disks.collect()
+}
+
+/// What was measured of a disk, and what follows from it.
+pub(super) struct Tuned {
+    pub(super) run: Run,
+    pub(super) fit: Fit,
+}
+
+impl Tuned {
+    /// The directories that were named on it.
+    pub(super) fn name(&self) -> String {
+        self.run.target.paths.join(", ")
+    }
 }

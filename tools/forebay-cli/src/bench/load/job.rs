@@ -13,7 +13,6 @@ use forebay_load::generator::Generator;
 use forebay_load::job_file::{Job, Pace};
 use forebay_load::recorder::Recorder;
 
-use super::load_request::LoadRequest;
 use crate::bench::storage::{BUFFER_ALIGNMENT, Data, Extent, Steps, fill_randomly};
 
 /// Buffers made before the run take at most so much; more are made when they are needed.
@@ -340,6 +339,26 @@ fn aim(operation: &mut Operation, at: u64, len: u64) -> bool {
         }
         _ => false,
     }
+}
+
+/// A request of a job, from its enqueueing until it is done.
+#[derive(Debug)]
+pub(super) struct LoadRequest {
+    /// The position of the job among those of the thread.
+    pub(super) job: usize,
+    pub(super) fiber: u32,
+    pub(super) op: Op,
+    /// Where it begins, from the beginning of the job's data; for an unlink the number of the file.
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) intended: Time,
+    pub(super) enqueued: Time,
+    /// For how long the last of its operations waited for the disk: what comes after is the disk's
+    /// time alone.
+    pub(super) queue_nanos: u64,
+    /// Operations that are not done: there are several where one has not enough segments.
+    pub(super) operations_left: u64,
+    pub(super) ok: bool,
 }
 
 #[cfg(test)]

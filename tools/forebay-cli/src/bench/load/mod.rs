@@ -5,8 +5,6 @@
 //! something to do at a known time. The clock is read once a turn.
 
 mod job;
-mod load_request;
-mod outcome;
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,16 +12,15 @@ use std::time::Duration;
 
 use forebay_core::{Op, Time, saturating_nanos};
 use forebay_load::generator::{Action, Work};
-use forebay_load::recorder::{Completion, MeasuredInterval};
+use forebay_load::recorder::{Completion, MeasuredInterval, Recorder};
 use slab::Slab;
 
 use super::clock::Clock;
 use super::progress;
 use super::run_status::RunStatus;
 use super::submission_path::{self, Submission, SubmissionPath};
+use job::{Failures, LoadRequest};
 pub(super) use job::{ThreadJob, in_flight_max};
-use load_request::LoadRequest;
-pub(super) use outcome::LoadOutcome;
 
 /// What the thread of a shard works with.
 pub(super) struct Load<'a> {
@@ -280,4 +277,20 @@ fn whole(bytes: usize, wanted: usize) -> io::Result<()> {
     }
     let message = format!("only {bytes} of {wanted} bytes; did the file change?");
     Err(io::Error::other(message))
+}
+
+/// What a thread brings home.
+#[derive(Debug)]
+pub(in crate::bench) struct LoadOutcome {
+    pub(in crate::bench) shard: u32,
+    /// The index of each job in its file, and what was recorded of it.
+    pub(in crate::bench) records: Vec<(usize, Recorder)>,
+    /// What each job failed at, in the same order.
+    pub(in crate::bench) failures: Vec<Failures>,
+    /// The jobs that had deleted all their files before that, and when.
+    pub(in crate::bench) deleted: Vec<(usize, Time)>,
+    /// When the measured part ended.
+    pub(in crate::bench) finished: Time,
+    /// The part of the run in which the thread waited for a processor, where that is known.
+    pub(in crate::bench) processor_wait: Option<f64>,
 }

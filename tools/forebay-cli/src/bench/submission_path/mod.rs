@@ -17,8 +17,8 @@ use self::coordinators::Coordinators;
 pub(super) use self::interface::{Completion, Submission, SubmissionPath, unless_out_of_memory};
 use self::per_thread::PerThread;
 use self::permits::Permits;
+use super::plan::Topology;
 use super::scheduler::Scheduled;
-use super::topology::Topology;
 
 /// The path of the calling thread.
 pub(super) fn of(

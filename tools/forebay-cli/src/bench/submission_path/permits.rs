@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use forebay::engine::{self, Backend, Engine, EngineConfig, Operation};
-use forebay::{AdmitError, AdmitFuture, Class, Permit};
+use forebay::{AdmitFuture, Class, Permit};
 use forebay_core::{Op, Time};
 use slab::Slab;
 
@@ -102,7 +102,7 @@ impl Permits {
                 let pushed = self.engine.push(key as u64, operation);
                 pushed.map_err(|(error, operation)| (io::Error::other(error), operation))
             }
-            Err(error) => Err((refusal(error), operation)),
+            Err(error) => Err((io::Error::other(error), operation)),
         };
         if let Err((error, operation)) = pushed {
             let failed = self.end(key, Err(error), operation);
@@ -162,8 +162,4 @@ impl SubmissionPath for Permits {
     fn backend(&self) -> Option<(Backend, Option<String>)> {
         Some((self.engine.backend(), self.engine.fallback_reason().map(str::to_owned)))
     }
-}
-
-fn refusal(error: AdmitError) -> io::Error {
-    io::Error::other(error)
 }

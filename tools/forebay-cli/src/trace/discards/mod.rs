@@ -1,6 +1,5 @@
 //! `forebay trace discards`.
 
-mod report;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -18,8 +17,7 @@ use super::watch::{WatchOptions, watch};
 use crate::console::note;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use report::Report;
-use text::text;
+use text::{Report, text};
 
 /// Count the discards (TRIMs) that the kernel sends to disks, per tenth of a second, and name
 /// their bursts and the period of these.

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use forebay_block::Machine;
 use forebay_trace::{Period, Shape, Summary};
-
-use super::report::Report;
+use serde::Serialize;
 
 const GIB: f64 = (1_u64 << 30) as f64;
 const MIB: f64 = (1_u64 << 20) as f64;
@@ -100,6 +99,20 @@ fn described(period: &Period, xfs_centisecs: Option<u64>) -> String {
         format!(": that of XFS's log flush (fs.xfs.xfssyncd_centisecs is {centisecs})")
     });
     format!("  every {median:.1} s{whose}\n")
+}
+
+/// What was counted.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) version: u32,
+    /// The disks; none for all.
+    pub(super) devices: Vec<String>,
+    #[serde(flatten)]
+    pub(super) summary: Summary,
+    /// Requests that are missing above.
+    pub(super) lost_requests: u64,
+    /// Lines of the kernel that were not understood.
+    pub(super) unknown_lines: u64,
 }
 
 #[cfg(test)]

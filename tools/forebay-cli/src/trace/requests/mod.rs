@@ -1,6 +1,5 @@
 //! `forebay trace requests`.
 
-mod file_system;
 mod page;
 mod report;
 mod text;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use forebay_block::{BlockDevice, DeviceNumber, Machine};
-use forebay_trace::{Chunk, Watched};
+use forebay_block::{BlockDevice, DeviceNumber, Machine, Mount};
+use forebay_trace::{Chunk, FileSystem, Watched};
+use rustix::fs::statvfs;
 
 use super::super::subject;
-use super::file_system;
 use crate::failure::Failure;
 
 /// What the kernel counts sectors in.
@@ -56,7 +56,7 @@ impl Stated {
     /// What the user says of a chunk is said of the device at the top.
     fn below(self, machine: &Machine, top: &BlockDevice) -> Vec<Watched> {
         let all = devices(machine);
-        let on_top = file_system::mounted_from(machine, &[top.number]);
+        let on_top = mounted_from(machine, &[top.number]);
         let mut watched: Vec<Watched> = Vec::new();
         for (place, device) in top.all().into_iter().enumerate() {
             let numbers = match device.number == device.disk_number {
@@ -102,7 +102,7 @@ impl Stated {
             longest_bytes: kib("max_sectors_kb"),
             pages_bytes: pieces.map(|pieces| pieces.saturating_mul(page)),
             longest_possible_bytes: kib("max_hw_sectors_kb"),
-            file_system: file_system::mounted_from(machine, &numbers),
+            file_system: mounted_from(machine, &numbers),
             numbers,
         }
     }
@@ -138,6 +138,19 @@ fn chunk(machine: &Machine, device: &BlockDevice) -> Option<Chunk> {
 /// How many members have the chunks of this device in turn: only where no parity or copy moves them.
 fn members(machine: &Machine, device: &BlockDevice) -> Option<u32> {
     if device.is_striped() { u32::try_from(device.stripe(machine)?.disks).ok() } else { None }
+}
+
+/// Of those that are mounted from one of these devices the one of the smallest blocks; `None` where
+/// none says how large its blocks are.
+fn mounted_from(machine: &Machine, numbers: &[DeviceNumber]) -> Option<FileSystem> {
+    let mountinfo = machine.mountinfo();
+    let mounts = Mount::all(&mountinfo);
+    let on_device = mounts.filter(|mount| numbers.contains(&mount.device));
+    let described = on_device.filter_map(|mount| {
+        let block_bytes = statvfs(&mount.point).ok()?.f_frsize;
+        (block_bytes > 0).then_some(FileSystem { kind: mount.kind, block_bytes })
+    });
+    described.min_by_key(|file_system| file_system.block_bytes)
 }
 
 #[cfg(test)]
