@@ -5,8 +5,8 @@
 //! A disk serves more as more requests are in flight, up to a point; beyond it
 //! they only wait inside the disk, where nobody can order them. When compaction
 //! has filled that queue, a read waits behind it. forebay keeps requests
-//! waiting in the application, where they can still be ordered, and lets
-//! through just what the disk serves within a latency goal.
+//! waiting in the application, where they can still be ordered, and sends the
+//! disk only as many as keep it busy.
 //!
 //! - A [`Scheduler`] knows what each of its disks can do: from an
 //!   [io-properties](properties) file that was measured, or from the vendor's
