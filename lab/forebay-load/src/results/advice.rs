@@ -17,12 +17,12 @@ pub const PROCESSOR_WAIT_MAX: f64 = 0.2;
 /// What scheduling bought, what it cost, and which option trades the one for the other.
 pub(super) fn answer(comparison: &Comparison, verdict: &Verdict) -> String {
     let [before, after] = &comparison.runs;
-    let trade = trade(verdict, after);
+    let [then, now] = [before, after].map(|run| total_bandwidth(run) as f64);
+    let lost = if then > 0.0 { 1.0 - now / then } else { 0.0 };
+    let trade = trade(verdict, after, lost);
     let (VerdictKind::Gain(_), Some(gain)) = (&verdict.kind, verdict.sentences.first()) else {
         return format!("{verdict}{trade}");
     };
-    let [then, now] = [before, after].map(|run| total_bandwidth(run) as f64);
-    let lost = if then > 0.0 { 1.0 - now / then } else { 0.0 };
     let paid = if lost >= PRICE_MIN {
         format!("{:.0} % of all bandwidth", lost * 100.0)
     } else {
@@ -34,7 +34,7 @@ pub(super) fn answer(comparison: &Comparison, verdict: &Verdict) -> String {
 }
 
 /// Which option trades what scheduling bought for what it cost.
-pub(super) fn trade(verdict: &Verdict, scheduled: &RunResult) -> &'static str {
+fn trade(verdict: &Verdict, scheduled: &RunResult, lost: f64) -> &'static str {
     match verdict.kind {
         VerdictKind::NoContention => {
             "This disk needs no scheduler under this load: it is no slower without one.\n"
@@ -44,10 +44,16 @@ pub(super) fn trade(verdict: &Verdict, scheduled: &RunResult) -> &'static str {
             "Try more shares for that job, `--latency-target p95=TIME`, or a lower rate.\n"
         }
         _ if scheduled.policy != "pace+window" => "",
+        VerdictKind::Gain(_) if lost < PRICE_MIN => {
+            "Change `shares` to change who gets how much.\n"
+        }
+        VerdictKind::Gain(_) if has_target(scheduled) => {
+            "For more bandwidth and longer latencies, set a longer --latency-target, or off.\n\
+             Change `shares` to change who gets how much.\n"
+        }
         VerdictKind::Gain(_) => {
-            "To trade one for the other: a longer --latency-goal or --latency-target gives\n\
-             more bandwidth and longer latencies, a shorter one less of both; `shares` say\n\
-             who gets it.\n"
+            "For more bandwidth and longer latencies, set a longer --latency-goal.\n\
+             Change `shares` to change who gets how much.\n"
         }
         VerdictKind::Redistribution => "Who gets how much is said by `shares` in the job file.\n",
         VerdictKind::Loss => {
@@ -57,27 +63,32 @@ pub(super) fn trade(verdict: &Verdict, scheduled: &RunResult) -> &'static str {
     }
 }
 
+/// Whether a latency target may have held the run back.
+fn has_target(run: &RunResult) -> bool {
+    run.disk.as_ref().is_some_and(|disk| disk.latency_target.is_some())
+}
+
 /// How sure the figures of a disk are that was probed for some seconds; nothing of others.
 pub(super) fn surety(run: &RunResult) -> String {
     if run.properties.source != PropertiesSource::Probe || run.disk.is_none() {
         return String::new();
     }
     let disk = run.disk.as_ref();
-    let is_held_back = disk.is_some_and(|disk| disk.latency_target.is_some());
+    let is_held_back = has_target(run);
     let said = match disk.and_then(|disk| disk.speed) {
         Some(speed) if is_held_back && speed < 1.0 - SPEED_OFF => String::from(
             "Whether they are right the run does not tell, for the latency target may have held\n\
              it back: run it with `--latency-target off`, or `forebay tune DIR --budget quick`.\n",
         ),
         None => String::from(
-            "The run does not tell whether they are right: the disk was never waited for.\n",
+            "The run does not tell whether they are right: too little work waited for it.\n",
         ),
         Some(speed) if (speed - 1.0).abs() <= SPEED_OFF => {
             String::from("The run agrees with them within 20 %.\n")
         }
         Some(speed) => format!(
             "They are wrong for this load: the disk did {:.0} % of them.\nMeasure it with `forebay \
-             tune DIR --budget quick`, which takes half a minute, and\nrun this again with \
+             tune DIR --budget quick`, which takes about a minute, and\nrun this again with \
              `--properties forebay.yaml`; where mixes are slow then too,\n`forebay explore DIR`.\n",
             speed * 100.0
         ),
@@ -94,8 +105,7 @@ pub(super) fn busy_machine(runs: &[RunResult]) -> String {
     if part < PROCESSOR_WAIT_MAX {
         return String::new();
     }
-    let scheduled = runs.last().and_then(|run| run.disk.as_ref());
-    let or_without = match scheduled.is_some_and(|disk| disk.latency_target.is_some()) {
+    let or_without = match runs.last().is_some_and(has_target) {
         true => ", with fewer --shards, or at least with --latency-target off.",
         false => ", or with fewer --shards.",
     };
@@ -145,8 +155,18 @@ mod tests {
             let run: RunResult =
                 serde_json::from_str(include_str!("../../tests/golden/run.json")).unwrap();
             let scheduled = RunResult { policy: String::from("pace+window"), ..run };
-            let text = trade(&verdict, &scheduled);
+            let text = trade(&verdict, &scheduled, 0.1);
             assert!(!text.is_empty() && lines(text) <= Some(80), "{text}");
         }
+    }
+
+    #[test]
+    fn more_bandwidth_is_offered_only_where_some_was_lost() {
+        let verdict = Verdict { kind: VerdictKind::Gain(String::new()), sentences: Vec::new() };
+        let run: RunResult =
+            serde_json::from_str(include_str!("../../tests/golden/run.json")).unwrap();
+        let scheduled = RunResult { policy: String::from("pace+window"), ..run };
+        assert!(trade(&verdict, &scheduled, 0.1).contains("--latency-goal"));
+        assert!(!trade(&verdict, &scheduled, 0.0).contains("--latency-goal"));
     }
 }

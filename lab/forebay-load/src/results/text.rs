@@ -109,7 +109,7 @@ fn waits(disk: &DiskResult) -> String {
         let _ = writeln!(text, "  {seconds:>6.1}s  {reason}{meaning}");
     }
     if text.is_empty() {
-        return String::from("No request waited for the scheduler.\n");
+        return format!("The scheduler held requests back for less than {WAITED_MIN} s.\n");
     }
     format!("Requests waited, summed over shards, for\n{text}")
 }
