@@ -18,7 +18,7 @@ use crate::info;
 use crate::interrupt::Interrupt;
 use crate::whole_number;
 
-/// Keep a latency goal of programs that cannot be changed, by the kernel's io.cost. Needs root.
+/// Keep a latency goal for programs that cannot be changed, by the kernel's io.cost. Needs root.
 ///
 /// With --calibrate it finds the settings that keep the goal and leave the most to others, with a load of
 /// its own, on a disk that nobody else uses. Without it, it holds a setting and the weights of classes

@@ -49,8 +49,9 @@ pub(crate) struct LoadOptions {
     /// probed for some seconds; a simulated one is known]
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// How long requests may wait inside the disk [default: as long as the disk needs; 0.75ms with
-    /// --control rates]
+    /// How much disk time the window begins with, if the disk does not need more; trials change it
+    /// from there. --latency-target bounds latencies [default: as much as the disk needs; 0.75ms
+    /// with --control figures]
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     latency_goal: Option<Duration>,
     #[command(flatten)]

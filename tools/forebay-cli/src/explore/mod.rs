@@ -26,7 +26,7 @@ const RATES: u32 = 21;
 /// Bytes of data below a directory, unless stated.
 const DATA_BYTES: u64 = 2 << 30;
 
-/// Find out which mixes of reads and writes a disk serves within a latency.
+/// Find out which mixes of reads and writes a disk serves within a latency goal.
 ///
 /// Measures read latencies under loads of reads and writes: of the disk below DIR, of a simulated
 /// disk, or taken from a surface that was measured earlier. For each goal, a region of loads is

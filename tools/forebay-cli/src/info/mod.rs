@@ -54,13 +54,14 @@ pub(crate) struct Options {
     /// Number of NUMA nodes [default: those of this machine]
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=1024))]
     numa_nodes: Option<u32>,
-    /// How long requests may wait inside a disk [default: as long as it needs]
+    /// How much disk time the window begins with, if the disk does not need more
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     latency_goal: Option<Duration>,
     #[command(flatten)]
     region: RegionOptions,
-    /// A latency target in the disk while others wait: p95=1ms of reads, writes:p95=5ms, or off
-    /// [default: that of --properties]
+    /// A latency target while others wait: p95=1ms of reads from enqueueing to completion,
+    /// writes:p95=5ms of writes, disk:p95=1ms in the disk alone, or off [default: that of
+    /// --properties]
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
     /// How to print it

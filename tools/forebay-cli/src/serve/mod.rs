@@ -26,7 +26,7 @@ use loop_device::LoopDevice;
 /// How often it looks for signals and for an unmount by somebody else.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Simulated disks in real time.
+/// Serve simulated disks in real time.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(Options),
@@ -212,7 +212,7 @@ fn room(config: &ServeConfig) -> String {
     if config.backing.is_some() || memory_max >= capacity {
         return format!("{capacity} bytes");
     }
-    format!("{memory_max} bytes of data at most (--memory), on {capacity} nominal ones")
+    format!("{memory_max} bytes of data at most (--memory), on a disk of {capacity}")
 }
 
 /// What the disk has done, for people.

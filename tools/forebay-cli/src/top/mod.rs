@@ -29,15 +29,15 @@ const INTERVAL_MIN: Duration = Duration::from_millis(300);
 
 /// What the columns are.
 const COLUMNS: &str = "\
-Of each disk: `used` is the disk time let through, by its figures; `speed` what the disk did of its
-figures while work waited (90 % or more is healthy); `window` the disk time that may be in it.
-Of each class: `asked` is its part of the shares of all classes that want something (those in groups
-have a part of their group's), `got` its part of the disk time; `wait` and `disk` are requests now;
-`p99 q` and `p99 disk` times in the queue and in the disk, and `max q` the longest time in any queue
-since the class was added (in terminals of 89 columns and more, and in JSON). `why` is what most held
-requests back: pace (the disk's rate is used up), window (as much is in the disk as may be), limit
-(of the class), ahead (other threads go first), pace? (the rate is used up though the disk is nearly
-empty: its figures may be too low).
+Of each disk: `used` is the disk time dispatched, by its figures; `speed` what the disk did of \
+its figures while work waited (90 % or more is healthy); `window` the most disk time in flight.
+Of each class: `asked` is its part of the shares of all classes that want something (those in \
+groups have a part of their group's), `got` its part of the disk time; `wait` and `disk` are \
+requests now; `p99 q` and `p99 disk` times in the queue and in the disk, and `max q` the longest \
+time in any queue since the class was added (in terminals of 89 columns and more, and in JSON). \
+`why` is what most held requests back: pace (the disk's rate is used up), window (as much is in \
+the disk as may be), limit (of the class), ahead (other threads go first), pace? (the rate is \
+used up though the disk is nearly empty: its figures may be too low).
 Lines with ! say what is wrong and what to do.";
 
 /// Show the disks and classes of a running process, and what is wrong, from the metrics that it
