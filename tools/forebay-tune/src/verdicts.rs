@@ -73,10 +73,12 @@ fn lasting(fit: &Fit) -> String {
     let (reads, writes) = (&fit.read_steadiness, &fit.write_steadiness);
     let (level, unknown): (Vec<_>, Vec<_>) =
         fit.lasting.figures().into_iter().partition(|(_, lasts)| *lasts);
-    let names = |figures: &[(&str, bool)]| match figures {
-        [_, _, _, _] => String::from("All four rates"),
-        some => {
-            format!("Its {}", some.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))
+    let names = |figures: &[(&str, bool)]| {
+        let names: Vec<_> = figures.iter().map(|(name, _)| *name).collect();
+        match names.as_slice() {
+            [_, _, _, _] => String::from("All four rates"),
+            [name] => format!("Its rate of {name}"),
+            _ => format!("Its rates of {}", names.join(" and ")),
         }
     };
     let mut said = Vec::new();
@@ -88,8 +90,8 @@ fn lasting(fit: &Fit) -> String {
     if !all_known && !level.is_empty() {
         let seconds = f64::min(reads.observed_seconds, writes.observed_seconds);
         said.push(format!(
-            "{} were level for the {:.1} minutes that they were watched; some disks slow down after \
-             half an hour and more.",
+            "{} stayed level for {:.1} minutes of the measurement; some disks slow down after half \
+             an hour and more.",
             names(&level),
             seconds / 60.0
         ));
