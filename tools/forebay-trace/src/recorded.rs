@@ -77,7 +77,7 @@ pub enum RecordedError {
     /// There is no request in it.
     #[error(
         "there is no request in it that was queued (Q, block_bio_queue) or issued (D, \
-         block_rq_issue), but {found}; record queued, split, issued and completed ones, and let \
+         block_rq_issue); it has {found}; record queued, split, issued and completed ones, and let \
          blkparse print them as {EXPECTED}"
     )]
     NoRequests {

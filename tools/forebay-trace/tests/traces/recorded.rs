@@ -7,7 +7,7 @@ fn what_is_no_such_text_is_said_with_its_line() {
     let event = "  9,127  3     1821     4.187301000 18311  Q  WS 21057335224 + 256 [reactor-3]";
     let binary = [b"\x07tae".as_slice(), &[0; 60]].concat();
     for (text, expected) in [
-        (b"".as_slice(), "no request in it"),
+        (b"".as_slice(), "(D, block_rq_issue); it has no event; record"),
         (b"# nothing\n\n", "no request in it"),
         (b"8,0 1 1 0.1 1 P N [x]\n", "no request in it"),
         (b"fio version 2 iolog\n", "line 1: `fio version 2 iolog` is no event"),
@@ -19,8 +19,11 @@ fn what_is_no_such_text_is_said_with_its_line() {
             format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n").as_bytes(),
             "line 2: expected a processor and a sequence number after the device",
         ),
-        (b"8,0 1 1 0.2 1 C W 8 + 8 [0]\n8,0 1 1 0.1 1 G W 8 + 8 [x]\n", "but 1 completed (C), 1 G"),
-        (b"x 1 [000] 1.5: block:block_plug: [x]\n", "but 1 block_plug; record"),
+        (
+            b"8,0 1 1 0.2 1 C W 8 + 8 [0]\n8,0 1 1 0.1 1 G W 8 + 8 [x]\n",
+            "it has 1 completed (C), 1 G",
+        ),
+        (b"x 1 [000] 1.5: block:block_plug: [x]\n", "it has 1 block_plug; record"),
         (b"1.5 R 8 4096\n", "line 1: `1.5 R 8 4096` is no event"),
         (b"1.5, 7, fio, C, 8, 8, 4096\n", "a format of its own (-f)"),
         (b"8,0 1 1 0.5\n", "line 1: a process and an action"),
