@@ -80,7 +80,7 @@ fn below_loop(subject: &Subject<'_>) -> Vec<Finding> {
     let say = |(name, file): (&String, &str)| {
         let parent = file.rsplit_once('/').map_or("/", |(parent, _)| parent);
         Finding::note(format!("{name} is the file {file}, not a disk"))
-            .why("what is said here of the device is not said of the disk that holds the file")
+            .why("findings are about this device, and not about the disk that holds the file")
             .fix(format!("forebay check {}", quoted(if parent.is_empty() { "/" } else { parent })))
     };
     files.map(say).collect()

@@ -15,13 +15,15 @@ pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     sectors.dedup();
     let say = |(logical, physical): (u64, u64)| {
         if physical <= 512 && subject.is_solid() {
-            return Finding::note("sectors of 512 bytes, says the disk; it is flash, and may not")
-                .why(
-                    "the firmware of new NVMe disks said 512 where the disk wrote 4096, and random \
+            return Finding::note(
+                "the disk says that its sectors are of 512 bytes; flash may write 4096",
+            )
+            .why(
+                "the firmware of new NVMe disks said 512 where the disk wrote 4096, and random \
                      writes of 1 KiB were slower than of 4 KiB",
-                )
-                .source(WRITING_2025)
-                .fix(format!("forebay tune {}", subject.dir()));
+            )
+            .source(WRITING_2025)
+            .fix(format!("forebay tune {}", subject.dir()));
         }
         let what = format!("sectors of {physical} bytes, addressed by {logical}");
         if logical < physical {
