@@ -39,6 +39,7 @@
 //! The units that appear in forebay's files are types of their own: [`ByteSize`] for whole bytes,
 //! [`Quantity`] for counts and rates, with the same suffixes, and [`Span`] for lengths of time.
 
+mod deserializer;
 mod error;
 mod file_kind;
 mod located;

@@ -1,6 +1,13 @@
 //! Values that remember where in the file they stand.
 
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+
+/// Asks for a value with its position: as a list of the line, the column and the value.
+pub(crate) const LOCATED: &str = "forebay_config::Located";
 
 /// A place in a file. The default, 0:0, is no place: the file as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,8 +36,28 @@ pub struct Located<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = serde_saphyr::Spanned::<T>::deserialize(deserializer)?;
-        let at = Position { line: spanned.referenced.line(), column: spanned.referenced.column() };
-        Ok(Self { value: spanned.value, at })
+        deserializer.deserialize_newtype_struct(LOCATED, LocatedVisitor(PhantomData))
+    }
+}
+
+struct LocatedVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for LocatedVisitor<T> {
+    type Value = Located<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<Located<T>, D::Error> {
+        Ok(Located { value: T::deserialize(value)?, at: Position::default() })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Located<T>, A::Error> {
+        let missing = || A::Error::custom("no value");
+        let line = parts.next_element()?.ok_or_else(missing)?;
+        let column = parts.next_element()?.ok_or_else(missing)?;
+        let value = parts.next_element()?.ok_or_else(missing)?;
+        Ok(Located { value, at: Position { line, column } })
     }
 }

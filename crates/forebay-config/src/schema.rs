@@ -1,10 +1,10 @@
 //! Which keys the mappings of a file may have, asked of the type that the file is read as.
 
 use serde::de::DeserializeOwned;
-use serde_saphyr::Error;
 
+use crate::deserializer::{Fault, from_tree};
 use crate::quote::printable;
-use crate::syntax_tree::{Node, SyntaxTree, options};
+use crate::syntax_tree::{Node, SyntaxTree};
 use crate::{known, nearest};
 
 /// The deepest mapping that is asked for.
@@ -124,8 +124,9 @@ fn keys_at<T: DeserializeOwned>(steps: &[&'static str]) -> Option<Vec<&'static s
         end.insert(0, close);
     }
     let text = format!("{text}{{\"{NO_KEY}\": 0}}{end}");
-    match serde_saphyr::from_str_with_options::<T>(&text, options()) {
-        Err(Error::SerdeUnknownField { field, expected, .. }) if field == NO_KEY => Some(expected),
+    let tree = SyntaxTree::of("", &text, &[]).ok()?;
+    match from_tree::<T>(&tree).err()?.fault() {
+        Fault::UnknownField { field, expected } if field == NO_KEY => Some(expected.to_vec()),
         _ => None,
     }
 }

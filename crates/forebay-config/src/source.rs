@@ -7,7 +7,8 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::syntax_tree::{SyntaxTree, options};
+use crate::deserializer::from_tree;
+use crate::syntax_tree::SyntaxTree;
 use crate::yaml_error::config_error;
 use crate::{ConfigError, Located, Position};
 
@@ -95,8 +96,7 @@ impl<'a> Source<'a> {
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         check_size(self.file, self.text.len(), MAX_FILE_BYTES)?;
         let tree = SyntaxTree::of(self.file, self.text, self.optional)?;
-        serde_saphyr::from_str_with_options(self.text, options())
-            .map_err(|error| config_error::<T>(self.file, self.text, &tree, &error))
+        from_tree(&tree).map_err(|error| config_error::<T>(self.file, self.text, &tree, &error))
     }
 
     /// An error at the value at `at`, found by a check made after parsing.

@@ -4,9 +4,9 @@
 //! but has no place in a configuration file, and lets a message name the key at a position.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use serde_saphyr::MergeKeyPolicy;
-use serde_saphyr::granit_parser::{Event, Marker, Parser, ScalarStyle};
+use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
 use crate::quote::{escaped, printable};
 use crate::{ConfigError, Position, text_kind};
@@ -16,9 +16,6 @@ const DEPTH_MAX: usize = 32;
 
 /// The most values and keys in one file. forebay's files have some hundred.
 const NODES_MAX: usize = 50_000;
-
-/// The most values that the aliases of one file may stand for, together.
-const ALIASED_VALUES_MAX: usize = 50_000;
 
 /// All values of a text, in the order in which they begin; the first is the whole document.
 #[derive(Default)]
@@ -34,29 +31,40 @@ pub(crate) struct Node<'a> {
     pub(crate) key_at: Position,
     /// Where the value begins.
     pub(crate) at: Position,
+    /// How many values are before the first one that is neither this one nor in it.
+    pub(crate) end: usize,
     /// What the value is.
     pub(crate) kind: NodeKind<'a>,
 }
 
 /// What a value is.
 pub(crate) enum NodeKind<'a> {
-    Scalar(Cow<'a, str>),
+    /// A text, and whether it has neither quotes nor a tag.
+    Scalar {
+        text: Cow<'a, str>,
+        plain: bool,
+    },
     List,
     Mapping,
-    Alias,
+    /// The value with this number once more.
+    Alias(usize),
 }
 
 /// What leads from a list or mapping to one of its values.
 enum Step<'a> {
     Document,
-    Key(Cow<'a, str>),
+    /// A text, and whether it has neither quotes nor a tag.
+    Key(Cow<'a, str>, bool),
     Item(usize),
 }
 
 impl Node<'_> {
-    /// Whether the key is one of these.
-    fn is_optional(&self, optional: &[&str]) -> bool {
-        matches!(&self.step, Step::Key(key) if optional.contains(&key.as_ref()))
+    /// The key that leads here, and whether it has neither quotes nor a tag.
+    pub(crate) fn key(&self) -> (&str, bool) {
+        match &self.step {
+            Step::Key(key, plain) => (key, *plain),
+            Step::Document | Step::Item(_) => ("", false),
+        }
     }
 }
 
@@ -66,8 +74,8 @@ impl NodeKind<'_> {
         match self {
             Self::List => name == "sequence",
             Self::Mapping => name == "map",
-            Self::Scalar(_) => !matches!(name, "sequence" | "map"),
-            Self::Alias => false,
+            Self::Scalar { .. } => !matches!(name, "sequence" | "map"),
+            Self::Alias(_) => false,
         }
     }
 }
@@ -81,7 +89,8 @@ impl<'a> SyntaxTree<'a> {
     /// key that is not a word, or exceeds the bounds above.
     pub(crate) fn of(file: &str, text: &'a str, optional: &[&str]) -> Result<Self, ConfigError> {
         let (tree, open) = (Self::default(), Vec::new());
-        let mut builder = Builder { file, optional, tree, open, documents: 0 };
+        let anchors = HashMap::new();
+        let mut builder = Builder { file, optional, tree, open, anchors, documents: 0 };
         let mut parser = Parser::new_from_str(text);
         while let Some(event) = parser.next_event() {
             match event {
@@ -96,6 +105,11 @@ impl<'a> SyntaxTree<'a> {
             return Err(ConfigError::whole_file(file, message));
         }
         Ok(builder.tree)
+    }
+
+    /// The value with this number.
+    pub(crate) fn node(&self, index: usize) -> Option<&Node<'a>> {
+        self.nodes.get(index)
     }
 
     /// The value that begins at `at`.
@@ -134,7 +148,7 @@ impl<'a> SyntaxTree<'a> {
             match step {
                 Step::Document => {}
                 Step::Item(_) => steps.push(Cow::Borrowed("[]")),
-                Step::Key(key) => steps.push(key.clone()),
+                Step::Key(key, _) => steps.push(key.clone()),
             }
             node = parent.and_then(|index| self.nodes.get(index));
         }
@@ -160,7 +174,7 @@ impl<'a> SyntaxTree<'a> {
             match step {
                 Step::Document => {}
                 Step::Item(index) => path.push_str(&format!("[{index}]")),
-                Step::Key(key) => {
+                Step::Key(key, _) => {
                     if !path.is_empty() {
                         path.push('.');
                     }
@@ -180,6 +194,8 @@ struct Builder<'f, 'a> {
     tree: SyntaxTree<'a>,
     /// The lists and mappings that have begun and not ended, outermost first.
     open: Vec<Container<'a>>,
+    /// The values that aliases may stand for.
+    anchors: HashMap<usize, usize>,
     documents: usize,
 }
 
@@ -193,29 +209,43 @@ struct Container<'a> {
 enum Next<'a> {
     Item(usize),
     Key,
-    /// The value of this key, which stands at this position.
-    Value(Cow<'a, str>, Position),
+    /// The value of this key, which stands at this position, with or without quotes and tag.
+    Value(Cow<'a, str>, Position, bool),
 }
 
 impl<'a> Builder<'_, 'a> {
     fn take(&mut self, event: Event<'a>, at: Position) -> Result<(), ConfigError> {
         match event {
             Event::DocumentStart(..) => self.documents += 1,
-            Event::SequenceStart(..) => self.open(at, NodeKind::List, Next::Item(0))?,
-            Event::MappingStart(..) => self.open(at, NodeKind::Mapping, Next::Key)?,
+            Event::SequenceStart(_, anchor, _) => {
+                self.open(at, anchor, NodeKind::List, Next::Item(0))?;
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.open(at, anchor, NodeKind::Mapping, Next::Key)?;
+            }
             Event::SequenceEnd | Event::MappingEnd => {
-                self.open.pop();
-            }
-            Event::Alias(_) => {
-                self.push(at, NodeKind::Alias)?;
-            }
-            Event::Scalar(text, style, _, tag) => match self.open.last_mut() {
-                Some(Container { next: next @ Next::Key, .. }) => *next = Next::Value(text, at),
-                _ => {
-                    let plain = tag.is_none() && style == ScalarStyle::Plain;
-                    self.scalar(at, text, plain)?;
+                let end = self.tree.nodes.len();
+                let closed = self.open.pop();
+                if let Some(node) = closed.and_then(|list| self.tree.nodes.get_mut(list.node)) {
+                    node.end = end;
                 }
-            },
+            }
+            Event::Alias(anchor) => {
+                let Some(&target) = self.anchors.get(&anchor) else {
+                    let message = "an alias of a key; write the key out";
+                    return Err(ConfigError::at(self.file, at, None, message));
+                };
+                self.push(at, 0, NodeKind::Alias(target))?;
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let plain = tag.is_none() && style == ScalarStyle::Plain;
+                match self.open.last_mut() {
+                    Some(Container { next: next @ Next::Key, .. }) => {
+                        *next = Next::Value(text, at, plain);
+                    }
+                    _ => self.scalar(at, anchor, text, plain)?,
+                }
+            }
             _ => {}
         }
         if self.documents > 1 {
@@ -225,21 +255,27 @@ impl<'a> Builder<'_, 'a> {
         Ok(())
     }
 
-    fn scalar(&mut self, at: Position, text: Cow<'a, str>, plain: bool) -> Result<(), ConfigError> {
+    fn scalar(
+        &mut self,
+        at: Position,
+        anchor: usize,
+        text: Cow<'a, str>,
+        plain: bool,
+    ) -> Result<(), ConfigError> {
         let null = plain && is_null(&text);
         if null && self.open.is_empty() {
             return Ok(());
         }
         let grouped = plain && is_grouped(&text);
-        let index = self.push(at, NodeKind::Scalar(text))?;
+        let index = self.push(at, anchor, NodeKind::Scalar { text, plain })?;
         if let (true, Some(node)) = (grouped, self.tree.nodes.get(index)) {
-            let NodeKind::Scalar(text) = &node.kind else { return Ok(()) };
+            let NodeKind::Scalar { text, .. } = &node.kind else { return Ok(()) };
             let (found, number) = (printable(text), printable(&text.replace('_', "")));
             let message = format!("found `{found}`; write {number}, or quotes around a name");
             return Err(ConfigError::at(self.file, at, self.tree.path(node), message));
         }
         match self.tree.nodes.get(index) {
-            Some(node) if null && !node.is_optional(self.optional) => {
+            Some(node) if null && !self.optional.contains(&node.key().0) => {
                 let message = "there is no value (`~` and `null` mean none); write one, or remove \
                                the key";
                 Err(ConfigError::at(self.file, node.key_at, self.tree.path(node), message))
@@ -251,10 +287,11 @@ impl<'a> Builder<'_, 'a> {
     fn open(
         &mut self,
         at: Position,
+        anchor: usize,
         kind: NodeKind<'a>,
         next: Next<'a>,
     ) -> Result<(), ConfigError> {
-        let node = self.push(at, kind)?;
+        let node = self.push(at, anchor, kind)?;
         self.open.push(Container { node, next });
         if self.open.len() > DEPTH_MAX {
             let message = format!("nested deeper than {DEPTH_MAX} levels; is this the right file?");
@@ -263,14 +300,21 @@ impl<'a> Builder<'_, 'a> {
         Ok(())
     }
 
-    /// Adds the value that begins at `at` to the innermost open list or mapping.
-    fn push(&mut self, at: Position, kind: NodeKind<'a>) -> Result<usize, ConfigError> {
+    /// Adds the value that begins at `at` to the innermost open list or mapping. `anchor` is what
+    /// its aliases call it, or 0.
+    fn push(
+        &mut self,
+        at: Position,
+        anchor: usize,
+        kind: NodeKind<'a>,
+    ) -> Result<usize, ConfigError> {
         let index = self.tree.nodes.len();
         if index == NODES_MAX {
             let message = format!("more than {NODES_MAX} values; is this the right file?");
             return Err(ConfigError::whole_file(self.file, message));
         }
-        let mut node = Node { parent: None, step: Step::Document, key_at: at, at, kind };
+        let (step, end) = (Step::Document, index + 1);
+        let mut node = Node { parent: None, step, key_at: at, at, end, kind };
         if let Some(container) = self.open.last_mut() {
             node.parent = Some(container.node);
             match &mut container.next {
@@ -279,22 +323,25 @@ impl<'a> Builder<'_, 'a> {
                     *index += 1;
                 }
                 next => {
-                    let Next::Value(key, key_at) = std::mem::replace(next, Next::Key) else {
+                    let Next::Value(key, key_at, plain) = std::mem::replace(next, Next::Key) else {
                         let message = "a key that is no word; write `KEY: VALUE`";
                         return Err(ConfigError::at(self.file, at, None, message));
                     };
-                    node.step = Step::Key(key);
+                    node.step = Step::Key(key, plain);
                     node.key_at = key_at;
                 }
             }
         }
         self.tree.nodes.push(node);
+        if anchor > 0 {
+            self.anchors.insert(anchor, index);
+        }
         Ok(index)
     }
 }
 
 /// Whether a plain scalar stands for "nothing".
-fn is_null(text: &str) -> bool {
+pub(crate) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
@@ -303,17 +350,6 @@ fn is_grouped(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_group = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     digits.contains('_') && digits.split('_').all(|group| !group.is_empty() && is_group(group))
-}
-
-/// What the tree does not check: what aliases may stand for, and that there are no merge keys.
-pub(crate) fn options() -> serde_saphyr::Options {
-    serde_saphyr::options! {
-        alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: ALIASED_VALUES_MAX,
-        },
-        merge_keys: MergeKeyPolicy::Error,
-        with_snippet: false,
-    }
 }
 
 /// The error of a text that the parser refuses at this position.

@@ -1,8 +1,8 @@
 //! What the YAML library says about a text, in words that tell its reader what to do.
 
 use serde::de::DeserializeOwned;
-use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
+use crate::deserializer::{Error, Fault};
 use crate::file_kind;
 use crate::quote::{escaped, printable};
 use crate::schema::Schema;
@@ -17,41 +17,34 @@ pub(crate) fn config_error<T: DeserializeOwned>(
     tree: &SyntaxTree<'_>,
     error: &Error,
 ) -> ConfigError {
-    if let Error::AliasError { error, .. } = error {
-        return config_error::<T>(file, text, tree, error);
-    }
-    let at = error
-        .location()
-        .map(|location| Position { line: location.line(), column: location.column() });
-    let at = at.unwrap_or_default();
-    if let Error::SerdeMissingField { field, .. } = error {
+    let (at, fault) = (error.position().unwrap_or_default(), error.fault());
+    if let Fault::MissingField(field) = fault {
         return missing_key(file, tree, at, field);
     }
     let value = || tree.value_at(at);
     let keyed = || tree.keyed_at(at);
-    let (node, at) = match error {
-        Error::SerdeUnknownField { .. }
-        | Error::DuplicateMappingKey { .. }
-        | Error::MergeKeyNotAllowed { .. } => (keyed().or_else(value), at),
-        // The library reports the value or its key; a mapping may begin where its first key does.
-        Error::SerdeInvalidType { unexpected, .. }
-        | Error::SerdeInvalidValue { unexpected, .. } => {
+    let (node, at) = match fault {
+        Fault::UnknownField { .. } | Fault::DuplicateKey | Fault::MergeKey => {
+            (keyed().or_else(value), at)
+        }
+        // The position is that of the value or of its key; a mapping may begin where its first key does.
+        Fault::Unfit { unexpected, .. } => {
             let node = value().filter(|node| node.kind.is(unexpected)).or_else(keyed);
             (node, node.map_or(at, |node| node.at))
         }
         _ => (value().or_else(keyed), at),
     };
     let key = node.and_then(|node| tree.path(node));
-    let message = match error {
-        Error::SerdeUnknownField { field, expected, .. } => {
+    let message = match fault {
+        Fault::UnknownField { field, expected } => {
             let advice = Schema::of::<T>().advice(field, expected, tree, node);
             format!("unknown key `{}`; {advice}", printable(field))
         }
-        _ => message(error, node),
+        _ => message(fault, node),
     };
     // at its very beginning a wrong file is told from a mistake in the right one
-    let kind = match error {
-        Error::SerdeUnknownField { field, .. } if key.as_ref() == Some(field) => {
+    let kind = match fault {
+        Fault::UnknownField { field, .. } if key.as_ref() == Some(field) => {
             file_kind::of_tree(tree, Some(field))
         }
         _ if key.is_none() && tree.begins_at(at) => {
@@ -61,7 +54,7 @@ pub(crate) fn config_error<T: DeserializeOwned>(
     };
     match kind {
         // a key that is known elsewhere may also be a mistake in the right file
-        Some(kind) if matches!(error, Error::SerdeUnknownField { .. }) => {
+        Some(kind) if matches!(fault, Fault::UnknownField { .. }) => {
             ConfigError::at(file, at, key, format!("{kind}; {message}"))
         }
         Some(kind) => ConfigError::at(file, at, key, kind),
@@ -71,7 +64,7 @@ pub(crate) fn config_error<T: DeserializeOwned>(
 
 /// An error at the mapping that lacks `field`, or at the key that leads to it.
 fn missing_key(file: &str, tree: &SyntaxTree<'_>, at: Position, field: &str) -> ConfigError {
-    // The library reports the last key of the mapping, or the mapping when it has none.
+    // The position is that of the last key of the mapping, or the mapping's when it has none.
     let keyed = tree.keyed_at(at).filter(|node| node.at != at);
     let mapping = keyed.map_or_else(|| tree.value_at(at), |node| tree.parent(node));
     let path = mapping.and_then(|node| tree.path(node));
@@ -80,51 +73,42 @@ fn missing_key(file: &str, tree: &SyntaxTree<'_>, at: Position, field: &str) -> 
     ConfigError::at(file, at, Some(key), format!("the key `{field}` is missing; add it"))
 }
 
-fn message(error: &Error, node: Option<&Node<'_>>) -> String {
-    match error {
-        Error::SerdeUnknownVariant { variant, expected, .. } => {
+fn message(fault: &Fault, node: Option<&Node<'_>>) -> String {
+    match fault {
+        Fault::UnknownVariant { variant, expected } => {
             let advice = known(variant, expected.iter().copied());
             format!("unknown value `{}`; {advice}", printable(variant))
         }
-        Error::DuplicateMappingKey { .. } => {
+        Fault::DuplicateKey => {
             String::from("the key appears twice in this mapping; remove one of them")
         }
-        Error::SerdeInvalidType { unexpected, expected, .. }
-        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
+        Fault::Unfit { unexpected, expected } => {
             format!("found {}; expected {expected}", printable(yaml_term(unexpected)))
         }
-        Error::SerdeInvalidLength { len, expected, .. } => {
-            format!("found {len} values; expected {expected}")
-        }
-        Error::Unexpected { expected, .. } => {
-            format!("found {}; expected {}", found(node), yaml_term(expected))
-        }
-        Error::InvalidScalar { ty, .. } => {
+        Fault::Length { len, expected } => format!("found {len} values; expected {expected}"),
+        Fault::Kind(kind) => format!("found {}; expected {}", found(node), yaml_term(kind)),
+        Fault::Scalar(ty) => {
             let instead =
                 whole_number(node, ty).map_or_else(String::new, |n| format!("; write {n}"));
             format!("found {}; expected {}{instead}", found(node), type_in_words(ty))
         }
-        Error::NonFiniteFloat { .. } => format!("found {}; expected a finite number", found(node)),
-        Error::MergeKeyNotAllowed { .. } => {
-            String::from("merge keys are not supported; write the keys out")
-        }
-        Error::Budget { .. }
-        | Error::AliasReplayLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => {
+        Fault::NotFinite => format!("found {}; expected a finite number", found(node)),
+        Fault::MergeKey => String::from("merge keys are not supported; write the keys out"),
+        Fault::TooManyAliased => {
             String::from("the aliases stand for too many values; write them out")
         }
-        Error::Message { msg, .. } => escaped(msg),
-        other => escaped(&UserMessageFormatter.format_message(other)),
+        Fault::Message(message) => escaped(message),
+        Fault::UnknownField { .. } | Fault::MissingField(_) => String::new(),
     }
 }
 
 /// What stands at a place, as a person would call it.
 fn found(node: Option<&Node<'_>>) -> String {
     match node.map(|node| &node.kind) {
-        Some(NodeKind::Scalar(text)) => format!("`{}`", printable(text)),
+        Some(NodeKind::Scalar { text, .. }) => format!("`{}`", printable(text)),
         Some(NodeKind::List) => String::from("a list"),
         Some(NodeKind::Mapping) => String::from("a mapping"),
-        Some(NodeKind::Alias) | None => String::from("another value"),
+        Some(NodeKind::Alias(_)) | None => String::from("another value"),
     }
 }
 
@@ -142,7 +126,7 @@ fn yaml_term(term: &str) -> &str {
 
 /// The whole number that a scalar such as `1e3` or `4.0` amounts to, where one is expected.
 fn whole_number(node: Option<&Node<'_>>, ty: &str) -> Option<u64> {
-    let Some(NodeKind::Scalar(text)) = node.map(|node| &node.kind) else { return None };
+    let Some(NodeKind::Scalar { text, .. }) = node.map(|node| &node.kind) else { return None };
     let is_written_so = ty.starts_with('u') && text.contains(['.', 'e', 'E']);
     let number = text.parse::<f64>().ok().filter(|_| is_written_so)?;
     // up to here every whole number is an f64

@@ -64,7 +64,7 @@ impl Known {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(text).map_err(|error| format!("known.yaml: {error}"))
+        forebay_config::parse("known.yaml", text).map_err(|error| error.to_string())
     }
 
     /// The places of fitted rows that this figure is in.

@@ -15,7 +15,7 @@ use crate::experiment::Seed;
 
 /// What was published, as a data file alongside an experiment holds it.
 pub(crate) fn published<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_saphyr::from_str(text).map_err(|error| format!("published.yaml: {error}"))
+    forebay_config::parse("published.yaml", text).map_err(|error| error.to_string())
 }
 
 /// The job file `text` for this many shards.

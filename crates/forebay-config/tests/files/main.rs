@@ -3,3 +3,4 @@
 mod hostile;
 mod messages;
 mod units;
+mod values;

@@ -102,6 +102,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "*",
             "error",
             "syntax_tree",
+            "deserializer",
             "file_kind",
             "schema",
             "yaml_error",
