@@ -51,7 +51,7 @@ pub(crate) struct LoadOptions {
     properties: Option<PathBuf>,
     /// How much disk time the window begins with, if the disk does not need more; trials change it
     /// from there. --latency-target bounds latencies [default: as much as the disk needs; 0.75ms
-    /// with --control figures]
+    /// with --control rates]
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     latency_goal: Option<Duration>,
     #[command(flatten)]
