@@ -242,7 +242,7 @@ _forebay() {
                     return 0
                     ;;
                 --control)
-                    COMPREPLY=($(compgen -W "knee figures" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "adaptive rates" -- "${cur}"))
                     return 0
                     ;;
                 --fixed)
@@ -465,7 +465,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__explore)
-            opts="-o -h --from --disk --full --grid --seconds --read-size --write-size --data-size --trim --trim-after --latency-of --overwrite-device --properties --save --resume --goal --output --another-disk --report --svg --what-if --load --format --json --help"
+            opts="-o -h --from --simulate --full --grid --seconds --read-size --write-size --data-size --trim --trim-after --latency-of --overwrite-device --properties --save --resume --goal --output --other-disk --report --svg --what-if --load --format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -475,7 +475,7 @@ _forebay() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --disk)
+                --simulate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -581,13 +581,13 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__govern)
-            opts="-h --disk --goal --properties --class --rate --bound --calibrate --grid --dir --overwrite-device --dry-run --restore --help"
+            opts="-h --device --goal --properties --class --rate --bound --calibrate --grid --dir --overwrite-device --dry-run --restore --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --disk)
+                --device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1077,13 +1077,13 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__rm)
-            opts="-R -r -f -v -n -h --recursive --force --verbose --dry-run --cross-file-systems --finish --rate --commands --disk-share --properties --latency-goal --help"
+            opts="-R -r -f -v -n -h --recursive --force --verbose --dry-run --cross-file-systems --empty-trash --rate --commands --disk-share --properties --latency-goal --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --finish)
+                --empty-trash)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1115,7 +1115,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__run)
-            opts="-h --class --weight --ionice --require --disk --list --help"
+            opts="-h --class --weight --ionice --require --device --list --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1129,7 +1129,7 @@ _forebay() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --disk)
+                --device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1274,7 +1274,7 @@ _forebay() {
                     return 0
                     ;;
                 --control)
-                    COMPREPLY=($(compgen -W "knee figures" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "adaptive rates" -- "${cur}"))
                     return 0
                     ;;
                 --fixed)
@@ -1589,7 +1589,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__tune)
-            opts="-h --budget --write-limit --out --format --resume --fit-from --diff --other-disk --history --fail-below --simulate --seed --destroy-device-data --help"
+            opts="-h --budget --write-limit --out --format --resume --fit-from --diff --other-disk --history --fail-below --simulate --seed --overwrite-device --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

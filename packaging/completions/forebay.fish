@@ -48,9 +48,9 @@ complete -c forebay -n "__fish_forebay_using_subcommand bench" -l duration -d 'H
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l warmup -d 'How long to run before measuring' -r
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l shards -d 'Number of shards [default: one per processor; 2 on a simulated disk]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l properties -d 'What the disk can do: an io-properties file, or a forebay.yaml [default: a real disk is probed for some seconds; a simulated one is known]' -r -F
-complete -c forebay -n "__fish_forebay_using_subcommand bench" -l latency-goal -d 'How much disk time the window begins with, if the disk does not need more; trials change it from there. --latency-target bounds latencies [default: as much as the disk needs; 0.75ms with --control figures]' -r
-complete -c forebay -n "__fish_forebay_using_subcommand bench" -l control -d 'What decides how much work --policy pace+window sends to the disk [default: knee]' -r -f -a "knee\t'Trials find the smallest window that gives the full throughput of the present mix of requests'
-figures\t'The rates of the properties file: never faster than they say, with at most two effective goals of disk time in flight'"
+complete -c forebay -n "__fish_forebay_using_subcommand bench" -l latency-goal -d 'How much disk time the window begins with, if the disk does not need more; trials change it from there. --latency-target bounds latencies [default: as much as the disk needs; 0.75ms with --control rates]' -r
+complete -c forebay -n "__fish_forebay_using_subcommand bench" -l control -d 'What decides how much work --policy pace+window sends to the disk [default: adaptive]' -r -f -a "adaptive\t'Trials find the smallest window that gives the full throughput of the present mix of requests'
+rates\t'The rates of the properties file: never faster than they say, with at most two effective goals of disk time in flight'"
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l fixed -d 'A constant window in disk time, and a constant pace as a factor on the rates of the properties file, or off; for comparisons. An example is window=1.5ms,pace=off' -r
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l latency-target -d 'A latency target from enqueueing to completion, while others wait: a percentile of reads, such as p95=1ms or p99.9=2ms, or of writes, such as writes:p95=5ms; in the disk alone with disk:p95=1ms; or off. While it is missed, less is sent to the disk, as long as that improves the latency [default: that of --properties]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l policy -d 'How the scheduler decides when a request may go to the disk' -r -f -a "pace+window\t'At the rate of the disk, within a window of disk time in flight'
@@ -134,10 +134,10 @@ complete -c forebay -n "__fish_forebay_using_subcommand tune" -l fail-below -d '
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l simulate -d 'Measure a simulated disk, a preset or a disk file, under virtual time' -r
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l seed -d 'Seed of the simulated disk' -r
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l other-disk -d 'Compare runs of different disks too, as of two machines'
-complete -c forebay -n "__fish_forebay_using_subcommand tune" -l destroy-device-data -d 'DIR may be a block device, and the data on it is destroyed'
+complete -c forebay -n "__fish_forebay_using_subcommand tune" -l overwrite-device -d 'DIR is a block device, and the data on it may be destroyed'
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l from -d 'A surface measured earlier: CSV, or the result file (.json) of diskplorer' -r -F
-complete -c forebay -n "__fish_forebay_using_subcommand explore" -l disk -d 'Measure a simulated disk, a preset or a disk file, under virtual time' -r
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l simulate -d 'Measure a simulated disk, a preset or a disk file, under virtual time' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l grid -d 'Measure all combinations of N rates of reads and N rates of writes, 4 to 32' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l seconds -d 'How long each load is measured, after a warm-up of a quarter of that, or a third on a simulated disk [default: 2s; on a simulated disk until 10,000 reads are seen]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l read-size -d 'Bytes of a read' -r
@@ -152,7 +152,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand explore" -l goal -d 'A g
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -s o -l output -d 'Replace the regions of this forebay.yaml, which `tune` has made' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l report -d 'Write a page with heat maps: the region, the straight line, and where they are wrong' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l svg -d 'Write the heat maps alone' -r -F
-complete -c forebay -n "__fish_forebay_using_subcommand explore" -l what-if -d 'Say what classes of these loads would get of the disk in this forebay.yaml, by the region of reads and writes that it holds for --goal; with --disk, alongside what the simulator says' -r -F
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l what-if -d 'Say what classes of these loads would get of the disk in this forebay.yaml, by the region of reads and writes that it holds for --goal; with --simulate, alongside what the simulator says' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l load -d 'A class: its name, its shares, and what it does per second, reads of 4 KiB or bytes in writes of 128 KiB: such as queries:1000:reads=50000, log:200:writes=100MB (powers of 1024) or compaction:100:writes=max. More than once for several' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l format -d 'How to print it' -r -f -a "text\t'For people'
 json\t'JSON'"
@@ -160,7 +160,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand explore" -l full -d 'Mea
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l trim -d 'Discard what was written, by holes in files or discards on devices, at the rate of the writes'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l overwrite-device -d 'DIR is a block device, and the data on it may be destroyed'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l resume -d 'Go on with the interrupted measurement of DIR whose loads are kept alongside --save'
-complete -c forebay -n "__fish_forebay_using_subcommand explore" -l another-disk -d 'Replace them even where the surface ends at less than half or more than twice the rates of that file'
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l other-disk -d 'Replace them even where the surface ends at less than half or more than twice the rates of that file'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l json -d 'The same as --format json'
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand export" -l properties -d 'What the disks can do: an io-properties file, or a forebay.yaml, which says more' -r -F
@@ -177,9 +177,9 @@ complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_sub
 complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l warmup -d 'How long to run before measuring' -r
 complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l shards -d 'Number of shards [default: one per processor; 2 on a simulated disk]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l properties -d 'What the disk can do: an io-properties file, or a forebay.yaml [default: a real disk is probed for some seconds; a simulated one is known]' -r -F
-complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l latency-goal -d 'How much disk time the window begins with, if the disk does not need more; trials change it from there. --latency-target bounds latencies [default: as much as the disk needs; 0.75ms with --control figures]' -r
-complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l control -d 'What decides how much work --policy pace+window sends to the disk [default: knee]' -r -f -a "knee\t'Trials find the smallest window that gives the full throughput of the present mix of requests'
-figures\t'The rates of the properties file: never faster than they say, with at most two effective goals of disk time in flight'"
+complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l latency-goal -d 'How much disk time the window begins with, if the disk does not need more; trials change it from there. --latency-target bounds latencies [default: as much as the disk needs; 0.75ms with --control rates]' -r
+complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l control -d 'What decides how much work --policy pace+window sends to the disk [default: adaptive]' -r -f -a "adaptive\t'Trials find the smallest window that gives the full throughput of the present mix of requests'
+rates\t'The rates of the properties file: never faster than they say, with at most two effective goals of disk time in flight'"
 complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l fixed -d 'A constant window in disk time, and a constant pace as a factor on the rates of the properties file, or off; for comparisons. An example is window=1.5ms,pace=off' -r
 complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l latency-target -d 'A latency target from enqueueing to completion, while others wait: a percentile of reads, such as p95=1ms or p99.9=2ms, or of writes, such as writes:p95=5ms; in the disk alone with disk:p95=1ms; or off. While it is missed, less is sent to the disk, as long as that improves the latency [default: that of --properties]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand sim; and __fish_seen_subcommand_from run" -l policy -d 'How the scheduler decides when a request may go to the disk' -r -f -a "pace+window\t'At the rate of the disk, within a window of disk time in flight'
@@ -247,7 +247,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand disk; and __fish_seen_su
 complete -c forebay -n "__fish_forebay_using_subcommand disk; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Serve a simulated disk as the file MOUNTPOINT/disk, on which any program can do I/O'
 complete -c forebay -n "__fish_forebay_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c forebay -n "__fish_forebay_using_subcommand govern" -l disk -d 'The disk, such as nvme0n1: no partition, and nothing made of disks' -r
+complete -c forebay -n "__fish_forebay_using_subcommand govern" -l device -d 'The disk, such as nvme0n1: no partition, and nothing made of disks' -r
 complete -c forebay -n "__fish_forebay_using_subcommand govern" -l goal -d 'The goal: CLASS:p95=2ms of reads, CLASS:writes:p95=5ms; without a class for --calibrate' -r
 complete -c forebay -n "__fish_forebay_using_subcommand govern" -l properties -d 'What the disk can do: a forebay.yaml of `forebay tune`, or an io-properties file' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand govern" -l class -d 'A class: NAME=CGROUP:WEIGHT, or NAME=process:PATTERN:WEIGHT for processes with PATTERN in their titles, which are moved into a cgroup' -r
@@ -260,7 +260,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand govern" -l grid -d 'Meas
 complete -c forebay -n "__fish_forebay_using_subcommand govern" -l overwrite-device -d 'The data on the disk named with --dir may be destroyed'
 complete -c forebay -n "__fish_forebay_using_subcommand govern" -l dry-run -d 'Say what would be done, and change nothing'
 complete -c forebay -n "__fish_forebay_using_subcommand govern" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c forebay -n "__fish_forebay_using_subcommand rm" -l finish -d 'Free what an earlier `forebay rm`, or another program, left in the trash in this directory' -r -F
+complete -c forebay -n "__fish_forebay_using_subcommand rm" -l empty-trash -d 'Free what an earlier `forebay rm`, or another program, left in the trash in this directory' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand rm" -l rate -d 'Free at most this many bytes per second, such as 500MB [default, without --commands and --disk-share: 256 MB and 512 discards per second, and more where the file system is nearly full]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand rm" -l commands -d 'Send at most this many discards per second: each frees an extent, or a part of one' -r
 complete -c forebay -n "__fish_forebay_using_subcommand rm" -l disk-share -d 'Limit discards to this share of the disk\'s time, such as 20%. Bytes and commands are counted, each at the cost in --properties' -r
@@ -274,7 +274,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand rm" -l cross-file-system
 complete -c forebay -n "__fish_forebay_using_subcommand rm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand run" -l class -d 'The class: up to 64 letters, digits, and characters of `_.-`' -r
 complete -c forebay -n "__fish_forebay_using_subcommand run" -l weight -d 'The weight of the class, compared with other cgroups of the same level' -r
-complete -c forebay -n "__fish_forebay_using_subcommand run" -l disk -d 'A disk that has to obey, such as sda [default: all disks]' -r
+complete -c forebay -n "__fish_forebay_using_subcommand run" -l device -d 'A disk that has to obey, such as sda [default: all disks]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand run" -l ionice -d 'Give it an I/O priority too, which BFQ and mq-deadline obey: idle up to a weight of 100, best effort 4 below 1000, else best effort 0'
 complete -c forebay -n "__fish_forebay_using_subcommand run" -l require -d 'Do not run the command where a disk does not obey the weight: exit code 125'
 complete -c forebay -n "__fish_forebay_using_subcommand run" -l list -d 'List the classes, their weights and processes, and what they have read and written'
