@@ -102,7 +102,7 @@ impl Mapping {
         if common == self.steps.len()
             && let Some(inner) = at[common..].iter().find(is_key)
         {
-            return format!("beside `{}`, not in it", printable(inner));
+            return format!("next to `{}`, not in it", printable(inner));
         }
         let within = if self.steps.last() == Some(&ITEM) { "in an entry of" } else { "under" };
         match self.steps.iter().rev().find(is_key) {

@@ -40,7 +40,7 @@ async fn main() -> Result<(), Failure> {
     for writer in writers {
         written += writer.await??;
     }
-    println!("{written} bytes written beside {} reads", latencies.len());
+    println!("{written} bytes written alongside {} reads", latencies.len());
     println!("reads: p50 {:.2?}, p99 {:.2?}", latencies[499], latencies[989]);
     Ok(())
 }

@@ -166,7 +166,7 @@ fn a_logger_that_panics_ends_no_io_thread() {
     let log = TheLog::take();
     let bed = Bed::new();
     log.does(|_| panic!("failed printing to stdout: Broken pipe"));
-    uses_a_disk_that_hangs("a write beside a logger that panics", &bed);
+    uses_a_disk_that_hangs("a write alongside a logger that panics", &bed);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_logger_that_writes_to_the_disk_waits_for_nobody_but_the_disk() {
         write(&file, &class);
         let _ = done.send(());
     });
-    uses_a_disk_that_hangs("a write beside a logger that writes", &bed);
+    uses_a_disk_that_hangs("a write alongside a logger that writes", &bed);
     logged.recv_timeout(Duration::from_secs(60)).unwrap();
 }
 
@@ -320,7 +320,7 @@ fn messages_that_a_blocked_log_cannot_take_keep_nobody() {
         }
         lost() - before
     };
-    let lost = ends("a scheduler beside a log that blocks", begin);
+    let lost = ends("a scheduler alongside a log that blocks", begin);
     assert!((900..=1000).contains(&lost), "all but those that wait are lost, and counted: {lost}");
     drop(go_on);
 }

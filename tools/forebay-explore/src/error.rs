@@ -9,8 +9,8 @@ use crate::goal::Goal;
 pub enum Error {
     /// Too few loads with reads were measured, or none with writes.
     #[error(
-        "{found} usable cells, with reads and beside writes; a fit needs at least {least}: measure \
-         more loads of both directions, with --grid of 6 or more or with --full, or lower rates"
+        "{found} usable cells; a fit needs at least {least}, of reads alone and of reads with writes: \
+         measure more loads, with --grid of 6 or more or with --full, or lower rates"
     )]
     TooFewCells {
         /// How many there are.

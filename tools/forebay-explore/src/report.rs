@@ -172,7 +172,7 @@ pub(crate) const LEGEND: [&str; 4] = [
     "line: the straight line between the most reads and the most writes, which is what is believed \
      of a disk without a region.",
     "The last columns are what the region allows of reads alone, of both in equal disk time, and of \
-     writes beside a few reads.",
+     writes alongside a few reads.",
 ];
 
 pub(crate) fn table(fits: &[Fit]) -> Table {

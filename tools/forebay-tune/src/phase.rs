@@ -152,7 +152,7 @@ impl Purpose {
             Self::First => "first figures",
             Self::Concurrency => "concurrency",
             Self::Large => "concurrency of large requests",
-            Self::Mix => "reads beside writes",
+            Self::Mix => "reads alongside writes",
             Self::Sizes => "sizes",
             Self::Stream => "streams",
             Self::Misaligned => "alignment",
@@ -160,7 +160,7 @@ impl Purpose {
             Self::Cache => "caches",
             Self::FileStates => "kinds of files",
             Self::Flush => "flushes",
-            Self::Interference => "flushes and discards beside reads",
+            Self::Interference => "flushes and discards alongside reads",
             Self::Steady => "figures",
         }
     }

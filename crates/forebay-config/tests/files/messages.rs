@@ -81,7 +81,7 @@ fn a_key_of_another_mapping_is_sent_there() {
     );
     complains(
         &["  type: seqread\n", "  info: {shards: [1]}\n"],
-        "jobs.yaml:5:10: [1].info.shards: unknown key `shards`; it belongs beside `info`, not in \
+        "jobs.yaml:5:10: [1].info.shards: unknown key `shards`; it belongs alongside `info`, not in \
          it",
     );
     complains(
@@ -101,7 +101,7 @@ fn a_key_of_another_mapping_is_sent_there() {
         "a.yaml:1:1: mountpoint: unknown key `mountpoint`; it belongs in an entry of `disks`"
     );
     let said = parse::<Listed>("a.yaml", "disks: [{mountpoint: /a, disks: 1}]\n").unwrap_err();
-    assert!(said.to_string().ends_with("it belongs beside `disks`, not in it"), "{said}");
+    assert!(said.to_string().ends_with("it belongs next to `disks`, not in it"), "{said}");
     let said = parse::<Vec<Job>>("a.yaml", "name: a\ntype: seqread\n").unwrap_err().to_string();
     assert!(said.contains("expected a list"), "{said}");
 }

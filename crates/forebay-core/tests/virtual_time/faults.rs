@@ -100,7 +100,7 @@ fn a_class_that_fills_each_window_with_what_hangs_leaves_others_their_share() {
         serve_all_but(bad, queue, 200, 1_200);
         // a poll per millisecond uses 8 of the 10 that the disk could do
         let share = 8_000 * u64::from(others) / u64::from(shares + others);
-        let case = format!("{bad} bad, {shares} shares beside {others}");
+        let case = format!("{bad} bad, {shares} shares alongside {others}");
         let got = served(queue) - before;
         assert!(got * 10 >= share * 9, "{case}: {got} of {share}");
     }

@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         over.store(true, Ordering::Relaxed);
         let scrapes = f64::from(seen.scrapes) / took.as_secs_f64();
         println!("{scrapes:.0} scrapes/s, {} failed, longest {:.1?}", seen.failures, seen.longest);
-        println!("beside {} connections of bad clients", seen.bad);
+        println!("alongside {} connections of bad clients", seen.bad);
         println!("resident: {rss_before} KiB before, {rss_after} KiB after");
         println!("admissions: {alone:.0}/s before, {beside:.0}/s during");
         (seen, rss_after.saturating_sub(rss_before))

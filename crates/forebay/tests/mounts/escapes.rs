@@ -245,7 +245,7 @@ pub(crate) fn reads_that_pass_no_class_are_counted_with_whose_they_are() {
     thread::sleep(Duration::from_millis(2_500));
     let mut other = another(&[&of, "of=/dev/null", "bs=1M", "count=32", "iflag=direct"]);
     let after = traffic(&scheduler, "disk").read.since(&before.read);
-    close("beside reads from memory", after.unscheduled, 32, after.done);
+    close("alongside reads from memory", after.unscheduled, 32, after.done);
     assert_eq!(after.of_this_process, 0, "{after}");
     other.wait().unwrap();
 }

@@ -13,7 +13,7 @@ use crate::report::Report;
 pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2016-bursts",
     alias: "S0-19",
-    title: "Classes that come in bursts beside a saturating one",
+    title: "Classes that come in bursts alongside a saturating one",
     source: y2016::SOURCE,
 };
 
@@ -60,7 +60,7 @@ fn millis(nanos: f64) -> String {
 }
 
 fn table([ours, open]: &[Trace; 2]) -> Result<Table, String> {
-    let title = "Delay in the queue beside queries and commit log, in ms; without a scheduler \
+    let title = "Delay in the queue alongside queries and commit log, in ms; without a scheduler \
                  all waiting is in the disk";
     let columns = [
         "class",

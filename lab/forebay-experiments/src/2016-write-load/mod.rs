@@ -125,9 +125,9 @@ fn published_figures([ours, open]: &[SchedulerResult; 2]) -> Vec<Figure> {
         Figure::new("queries alone", "MB/s", 300.0, alone.megabytes_per_second),
         Figure::new("queries alone: pending", "requests", 2_400.0..=2_500.0, alone.pending),
         Figure::new("queries alone: delay", "ms", 500.0, alone.delay_millis),
-        Figure::new("queries beside writes", "MB/s", 150.0, beside.megabytes_per_second)
+        Figure::new("queries alongside writes", "MB/s", 150.0, beside.megabytes_per_second)
             .beside(none, open.beside.megabytes_per_second),
-        Figure::new("queries beside writes: delay", "ms", 750.0..=1_000.0, beside.delay_millis)
+        Figure::new("queries alongside writes: delay", "ms", 750.0..=1_000.0, beside.delay_millis)
             .beside(none, open.query_in_disk_millis),
         // a couple
         Figure::new("commitlog: median delay", "ms", ..=2.5, *commitlog_p50_millis)
@@ -140,7 +140,7 @@ fn published_figures([ours, open]: &[SchedulerResult; 2]) -> Vec<Figure> {
 fn table(figures: &[SchedulerResult; 2]) -> Result<Table, String> {
     let published: BTreeMap<String, String> = published(include_str!("published.yaml"))?;
     let columns = ["", "published", "no scheduler", "forebay"];
-    let mut table = Table::new("Before and beside the write load", &columns);
+    let mut table = Table::new("Before and alongside the write load", &columns);
     let mut add = |name: &str, digits: usize, of: fn(&SchedulerResult) -> f64| {
         let published = published.get(name).map_or("-", String::as_str);
         let [ours, open] = figures.each_ref().map(|figures| format!("{:.digits$}", of(figures)));
@@ -149,8 +149,8 @@ fn table(figures: &[SchedulerResult; 2]) -> Result<Table, String> {
     add("queries alone: MB/s", 0, |f| f.alone.megabytes_per_second);
     add("queries alone: pending", 0, |f| f.alone.pending);
     add("queries alone: delay (ms)", 0, |f| f.alone.delay_millis);
-    add("queries beside writes: MB/s", 0, |f| f.beside.megabytes_per_second);
-    add("queries beside writes: delay (ms)", 0, |f| f.beside.delay_millis);
+    add("queries alongside writes: MB/s", 0, |f| f.beside.megabytes_per_second);
+    add("queries alongside writes: delay (ms)", 0, |f| f.beside.delay_millis);
     add("commitlog: MB/s", 0, |f| f.commitlog.megabytes_per_second);
     add("commitlog: median delay (ms)", 2, |f| f.commitlog_p50_millis);
     add("commitlog: mean delay (ms)", 2, |f| f.commitlog.delay_millis);

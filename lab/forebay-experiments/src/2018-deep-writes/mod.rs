@@ -19,7 +19,7 @@ use crate::scenario;
 pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2018-deep-writes",
     alias: "S1-9",
-    title: "Small reads beside deep writes",
+    title: "Small reads alongside deep writes",
     source: y2018::SOURCE,
 };
 
@@ -204,12 +204,16 @@ fn chart(compared: &Compared, published: &Published) -> Chart {
         let point = |(name, percent)| Some((f64::from(millis(name)?[when]), percent));
         of.into_iter().filter_map(point).collect()
     };
-    Chart::new("4 KiB reads beside deep 128 KiB writes", "ms", "% of the reads took at most that")
-        .with("2016, published", Mark::Dashed, published(0))
-        .with("2016", Mark::Line, points(&compared.old))
-        .with("2018, published", Mark::Dashed, published(1))
-        .with("2018: Little's law", Mark::Line, points(&compared.littles_law))
-        .with("forebay", Mark::Line, points(&compared.ours))
+    Chart::new(
+        "4 KiB reads alongside deep 128 KiB writes",
+        "ms",
+        "% of the reads took at most that",
+    )
+    .with("2016, published", Mark::Dashed, published(0))
+    .with("2016", Mark::Line, points(&compared.old))
+    .with("2018, published", Mark::Dashed, published(1))
+    .with("2018: Little's law", Mark::Line, points(&compared.littles_law))
+    .with("forebay", Mark::Line, points(&compared.ours))
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ fn yields(outcome: &Outcome, phase_seconds: u64) -> Result<Yield, String> {
 fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let mut report = report(scale);
     let mut table = Table::new(
-        "MB/s of compaction (published: a chart, lower beside queries, back after them)",
+        "MB/s of compaction (published: a chart, lower alongside queries, back after them)",
         &["disk", "scheduler", "alone", "10,000/s", "5,000/s", "7,500/s", "after", "10,000/s take"],
     );
     let (_, phase_seconds) = seconds(scale);
@@ -91,7 +91,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
                 percent(query_part),
             ]);
             let title =
-                format!("Compaction beside queries, disk {}, {}", disk.name, scheduler.name);
+                format!("Compaction alongside queries, disk {}, {}", disk.name, scheduler.name);
             report.charts.push(throughput(&title, &outcome, &QUERIES)?);
         }
     }

@@ -154,7 +154,7 @@ fn figures(all: &Published, ours: &[[f64; 3]]) -> Vec<Figure> {
         for (&(edge, _), (published, ours)) in EDGES.iter().zip(published.iter().zip(ours)) {
             // what was published comes in steps too
             let range = PublishedRange::in_steps(*published, STEP / 1e3);
-            let name = format!("beside {writes:.0} MB/s of writes, {edge}");
+            let name = format!("alongside {writes:.0} MB/s of writes, {edge}");
             let figure = Figure::new(name, "thousand reads/s", range, ours / 1e3);
             figures.push(figure.at(edge, row, all.len()));
         }
@@ -187,7 +187,7 @@ fn chart(
     compared: &[f64],
     of_surface: &[[f64; 3]],
 ) -> Chart {
-    let mut chart = Chart::new("Most reads beside writes", "MB/s of writes", "thousand reads/s");
+    let mut chart = Chart::new("Most reads alongside writes", "MB/s of writes", "thousand reads/s");
     for (at, (name, _)) in EDGES.into_iter().enumerate() {
         let points = all.iter().map(|&(writes, reads)| (writes, reads[at]));
         chart = chart.with(&format!("published, {name}"), Mark::Dots, points.collect());

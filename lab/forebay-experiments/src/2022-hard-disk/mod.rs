@@ -169,7 +169,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         });
         served.collect::<Result<Vec<_>, _>>()
     })?;
-    let mut table = Table::new("Most reads per second beside writes", &["MB/s", "published"]);
+    let mut table = Table::new("Most reads per second alongside writes", &["MB/s", "published"]);
     table.columns.extend(COLUMNS.map(|(name, _)| name.to_owned()));
     let mut points = [const { Vec::new() }; 4];
     for (&(row, megabytes), served) in rows.iter().zip(&ours) {
@@ -177,7 +177,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         // what was published comes in steps, and so does ours
         let range = PublishedRange::in_steps(published, READ_STEP as f64);
         let reads = served.first().copied().flatten().unwrap_or(0) as f64;
-        let name = format!("beside {megabytes:.0} MB/s of writes");
+        let name = format!("alongside {megabytes:.0} MB/s of writes");
         let figure = Figure::new(name, "reads/s", range, reads);
         report.figures.push(figure.at("reads", row, rows.len()));
         let mut cells = vec![thousands(megabytes), thousands(published)];

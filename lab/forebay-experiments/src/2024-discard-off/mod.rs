@@ -8,11 +8,11 @@ use crate::report::Report;
 pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-discard-off",
     alias: "S4-2",
-    title: "Reads beside deletes, online discard off",
+    title: "Reads alongside deletes, online discard off",
     source: SOURCE,
 };
 
 fn run(setting: Setting) -> Result<Report, String> {
     DISCARD_OFF
-        .report(setting, "Reads beside unlinked files of 128 MB (32 MB extents), discard off")
+        .report(setting, "Reads alongside unlinked files of 128 MB (32 MB extents), discard off")
 }

@@ -8,10 +8,10 @@ use crate::report::Report;
 pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-extent-size",
     alias: "S4-12",
-    title: "Reads beside holes punched at a rate, by extent size",
+    title: "Reads alongside holes punched at a rate, by extent size",
     source: SOURCE,
 };
 
 fn run(setting: Setting) -> Result<Report, String> {
-    BY_EXTENT_SIZE.report(setting, "Reads beside holes of 32 MB, 16/s, in files of 1 GB")
+    BY_EXTENT_SIZE.report(setting, "Reads alongside holes of 32 MB, 16/s, in files of 1 GB")
 }

@@ -8,10 +8,10 @@ use crate::report::Report;
 pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-file-size",
     alias: "S4-11",
-    title: "Reads beside holes punched at a rate, by file size",
+    title: "Reads alongside holes punched at a rate, by file size",
     source: SOURCE,
 };
 
 fn run(setting: Setting) -> Result<Report, String> {
-    BY_FILE_SIZE.report(setting, "Reads beside holes of 32 MB, 16/s (32 MB extents)")
+    BY_FILE_SIZE.report(setting, "Reads alongside holes of 32 MB, 16/s (32 MB extents)")
 }

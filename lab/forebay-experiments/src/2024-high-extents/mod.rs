@@ -8,10 +8,10 @@ use crate::report::Report;
 pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-high-extents",
     alias: "S4-4",
-    title: "Reads beside deletes of small extents, by deletes per second",
+    title: "Reads alongside deletes of small extents, by deletes per second",
     source: SOURCE,
 };
 
 fn run(setting: Setting) -> Result<Report, String> {
-    HIGH_EXTENTS.report(setting, "Reads beside unlinked files of 32 MB (1 MB extents)")
+    HIGH_EXTENTS.report(setting, "Reads alongside unlinked files of 32 MB (1 MB extents)")
 }

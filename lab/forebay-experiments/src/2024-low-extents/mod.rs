@@ -8,10 +8,10 @@ use crate::report::Report;
 pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-low-extents",
     alias: "S4-3",
-    title: "Reads beside deletes of large extents, by deletes per second",
+    title: "Reads alongside deletes of large extents, by deletes per second",
     source: SOURCE,
 };
 
 fn run(setting: Setting) -> Result<Report, String> {
-    LOW_EXTENTS.report(setting, "Reads beside unlinked files of 128 MB (32 MB extents)")
+    LOW_EXTENTS.report(setting, "Reads alongside unlinked files of 128 MB (32 MB extents)")
 }

@@ -91,7 +91,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         &format!("p99.9 (us), seed {}", seed.0),
         "times no deletes, all seeds",
     ];
-    let mut table = Table::new("Reads beside deletes", &columns);
+    let mut table = Table::new("Reads alongside deletes", &columns);
     let all = percentiles(seed, seeds)?;
     let none = all.first().cloned().unwrap_or_default();
     for (variant, ours) in variants().iter().zip(&all) {

@@ -17,7 +17,7 @@ use crate::scenario::{job, millis, run as simulate, side_by_side};
 pub(crate) const EXPERIMENT: Experiment = experiment! {
     name: "2024-sync-period",
     alias: "S4-8",
-    title: "Reads beside deletes, by how often the log is written",
+    title: "Reads alongside deletes, by how often the log is written",
     source: SOURCE,
 };
 
@@ -88,7 +88,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     report.parameter("reads' fibers", "4,000, each of which waits for its read: not published");
     let columns =
         ["unlinks/s", "log each", "p95, published", "p95", "p99.9, published", "p99.9", "max"];
-    let mut table = Table::new("Reads beside unlinked files", &columns);
+    let mut table = Table::new("Reads alongside unlinked files", &columns);
     for (at, [p95, p999, max]) in measured(seed, &rows)?.iter().enumerate() {
         let Some((files, published)) = rows.get(at / 2) else { continue };
         let period = at % 2;

@@ -16,7 +16,7 @@ use crate::scenario::{job, jobs, run as simulate, side_by_side};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2024-trim-job",
     alias: "S4-5",
-    title: "Reads beside writes, with and without a trim job",
+    title: "Reads alongside writes, with and without a trim job",
     source: SOURCE,
     about: include_str!("about.txt"),
     known: "",

@@ -158,7 +158,7 @@ fn published_figures(
         Figure::new("commitlog and memtable", "GB/s", 4.5, aligned.others)
             .beside(none, open.others)
             .beside("the rate offered", 4.5),
-        Figure::new("compaction beside them", "GB/s", 10.0, aligned.compaction)
+        Figure::new("compaction alongside them", "GB/s", 10.0, aligned.compaction)
             .beside(none, open.compaction),
         Figure::new("all", "GB/s", CAPACITY_GB, of_all(aligned)),
         Figure::new("compaction alone", "GB/s", CAPACITY_GB, aligned.compaction_alone)

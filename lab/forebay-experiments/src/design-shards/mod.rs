@@ -197,7 +197,7 @@ fn urgent(seed: Seed, polling: Polling, seconds: u64) -> Result<Outcome, String>
 
 fn add_urgent(seed: Seed, report: &mut Report, seconds: u64) -> Result<(), String> {
     let mut table = Table::new(
-        "A request of 1000 shares every 4 ms beside 8 shards of 100 shares at depth 64",
+        "A request of 1000 shares every 4 ms alongside 8 shards of 100 shares at depth 64",
         &["dispatch", "prototype p99 in queue", "mean", "p50", "p99", "p99 in disk", "disk used"],
     );
     let mut chart = Chart::new("A rare request among 8 busy shards", "quantile", "ms in the queue");

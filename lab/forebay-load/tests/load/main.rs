@@ -197,7 +197,7 @@ fn phases_of_thinking_are_read() {
 #[test]
 fn files_of_the_original_run_unchanged() {
     let text = "
-# Sequential writers beside a latency-bound reader.
+# Sequential writers alongside a latency-bound reader.
 - name: writers
   shards: all
   type: seqwrite

@@ -64,7 +64,7 @@ const SHARD_INFO: &[(&str, &str, Right)] = &[
     ("parallelism: 4, sleep_type: steady", "", Refused("it belongs under `options`")),
     ("parallelism: 4, pause_distribution: poisson", "", Refused("it belongs under `options`")),
     ("parallelism: 4, pause_distribtion: poisson", "", Refused("which belongs under `options`?")),
-    ("parallelism: 4, data_size: 1GB", "", Refused("beside `shard_info`, not in it")),
+    ("parallelism: 4, data_size: 1GB", "", Refused("next to `shard_info`, not in it")),
     ("parallelism: 4", "reqsize: 4k", Refused("it belongs under `shard_info`")),
     ("parallelism: 4", "options: {shares: 1}", Refused("it belongs under `shard_info`")),
     ("parallelism: 4, reqsze: 4k", "", Refused("did you mean `reqsize`?")),

@@ -114,7 +114,7 @@ impl Conservation {
         if now.nanos_since(since) <= bound {
             return Ok(());
         }
-        Err((None, format!("work has waited beside a disk without any for more than {bound} ns")))
+        Err((None, format!("work has waited for more than {bound} ns while the disk had none")))
     }
 
     fn bound(&self, group: &IoGroup) -> u64 {
@@ -132,5 +132,5 @@ fn is_unused(group: &IoGroup, now: Time) -> bool {
 }
 
 fn wasted(bound: u64) -> Wrong {
-    (None, format!("work has waited beside an unused budget for more than {bound} ns"))
+    (None, format!("work has waited for more than {bound} ns while the budget was unused"))
 }

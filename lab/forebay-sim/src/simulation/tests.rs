@@ -107,7 +107,7 @@ fn a_shard_that_holds_what_is_finished_while_it_computes_leaves_the_disk_empty()
     };
     let held = computes(Some(Policy::Concurrency { requests: 1 }));
     let seen = violation(held, &computes(None));
-    assert!(seen.what.contains("beside a disk without any"), "{seen}");
+    assert!(seen.what.contains("while the disk had none"), "{seen}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_shard_that_sends_too_rarely_lets_the_disk_idle() {
     let mut rare = config(1, [100, 100]);
     rare.polling = Polling::Tick(20_000_000);
     let seen = violation(rare, &config(1, [100, 100]));
-    assert!(seen.what.contains("beside an unused budget"), "{seen}");
+    assert!(seen.what.contains("while the budget was unused"), "{seen}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_window_bounds_the_latency_beyond_the_edge() {
     let open = [64, 512].map(|writes| in_disk_ms(Policy::Unlimited, writes));
     let window = [64, 512].map(|writes| in_disk_ms(ours, writes));
     println!(
-        "p50 and p99 in the disk beside 64 and 512 writes: {open:?} ms, windowed {window:?} ms"
+        "p50 and p99 in the disk alongside 64 and 512 writes: {open:?} ms, windowed {window:?} ms"
     );
     assert!(open[1][0] > 4.0 * open[0][0], "{open:?}");
     // a window of two goals, at the price of the mix, and a few program operations

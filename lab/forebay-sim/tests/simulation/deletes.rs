@@ -46,7 +46,7 @@ fn reads_beside_paced_deletes_wait_for_less_than_beside_whole_steps() {
             let p999 = |all: &[ClassResult; 2]| all[0].latency_us.p999;
             let steps = |all: &[ClassResult; 2]| all[1].requests;
             println!(
-                "{extents}, seed {seed}: {:.0} and {:.0} us beside {} and {} steps",
+                "{extents}, seed {seed}: {:.0} and {:.0} us alongside {} and {} steps",
                 p999(&whole),
                 p999(&paced),
                 steps(&whole),

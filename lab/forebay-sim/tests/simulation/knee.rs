@@ -149,7 +149,7 @@ fn a_heavy_class_does_not_stay_with_all_of_its_requests_in_the_disk() {
     let [unscheduled, knee] =
         [How::Unscheduled, How::Knee].map(|how| run_for(&spec, how, load, Duration::from_secs(8)));
     let of = |result: &RunResult| class(result, "reads").iops;
-    assert!(of(&knee) >= 1.3 * of(&unscheduled), "{} beside {}", of(&knee), of(&unscheduled));
+    assert!(of(&knee) >= 1.3 * of(&unscheduled), "{} alongside {}", of(&knee), of(&unscheduled));
 }
 
 #[test]

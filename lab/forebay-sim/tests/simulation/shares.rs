@@ -62,7 +62,7 @@ fn short_requests_beside_long_ones_on_four_shards() {
             + &reads("long2", "[2]", 64, size, 100)
             + &reads("long3", "[3]", 64, size, 100);
         let used = used(&text, 4, TestDisk::new(134_608, bandwidth));
-        assert_shares(&format!("1 KiB beside {size}"), used, &[1; 4]);
+        assert_shares(&format!("1 KiB alongside {size}"), used, &[1; 4]);
     }
 }
 

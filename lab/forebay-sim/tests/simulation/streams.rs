@@ -135,7 +135,7 @@ fn an_appender_and_random_reads_share_a_hard_disk_by_its_time() {
                 let part = f64::from(shares[0]) / f64::from(shares[0] + shares[1]);
                 let got = charged[0] / (charged[0] + charged[1]);
                 println!(
-                    "{size} x {depth} beside {reads_depth} reads in {range}, {shares:?}: {:.1} MB/s \
+                    "{size} x {depth} alongside {reads_depth} reads in {range}, {shares:?}: {:.1} MB/s \
                      and {:.0} reads/s, charged {charged:.3?}, the disk spent {spent:.3?}",
                     outcome.result.classes[0].bandwidth_bytes_per_second as f64 / 1e6,
                     outcome.result.classes[1].iops,

@@ -27,7 +27,7 @@ pub(super) fn of(place: &Path, save: &Path) -> Result<[UnixListener; 2], Failure
         })?,
         lock(&save_whole, || {
             format!(
-                "another `forebay explore` keeps its loads beside `{}`; wait until it has ended, or \
+                "another `forebay explore` keeps its loads alongside `{}`; wait until it has ended, or \
                  name another file with --save",
                 save.display()
             )

@@ -106,7 +106,7 @@ fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<Measured, 
     let (most, seconds) = (most(options, &matrix), options.load.duration().as_secs_f64() * 1.25);
     let before = kept.count();
     note(format_args!(
-        "measuring {}{most} loads of {seconds:.1} s each, up to {:.0} reads/s beside {}/s written: \
+        "measuring {}{most} loads of {seconds:.1} s each, up to {:.0} reads/s alongside {}/s written: \
          {:.0} s{}",
         if options.is_full() { "" } else { "at most " },
         rates.1,
@@ -121,7 +121,7 @@ fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<Measured, 
         let done = kept.count();
         let left = f64::from(most).max(done as f64) - done as f64;
         let title = format!(
-            "load {} of at most {most}, {:.0} s left: {}/s written beside {:.0} reads/s,",
+            "load {} of at most {most}, {:.0} s left: {}/s written alongside {:.0} reads/s,",
             done + 1,
             left * seconds,
             HumanBytes(at.0 as u64),

@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             let names = [results, other].map(|path| path.display().to_string());
             let runs = [last_of(read(results)?), last_of(read(other)?)];
             let comparison = Comparison { version: VERSION, runs };
-            let title = format!("{} beside {}", names[0], names[1]);
+            let title = format!("{} alongside {}", names[0], names[1]);
             (title, Report::Comparison(Box::new(comparison)), Some(names))
         }
     };

@@ -110,7 +110,7 @@ pub(super) const DATASTORES: [Datastore; 2] = [
     },
     Datastore {
         id: "datastore-2022",
-        title: "Ingestion, then queries in three phases, beside compaction",
+        title: "Ingestion, then queries in three phases, alongside compaction",
         shows: "examples/datastore-mixed.yaml on i3.2xlarge, as the article of 2022 shows its \
                 node: under the scheduler of before, by Little's law, and under forebay's with a \
                 latency target of 1 ms for writes in the disk. Queries have their rate in level \

@@ -173,7 +173,7 @@ fn shared(fit: &Fit) -> [Chart; 3] {
     let sizes = mix_sizes(fit);
     let beside = |chart: Chart, of: fn(&Mix) -> f64| {
         sizes.iter().fold(chart.doubling(), |chart, &bytes| {
-            let name = format!("beside writes of {}", size(bytes.into()));
+            let name = format!("alongside writes of {}", size(bytes.into()));
             chart.with(&name, Mark::Line, mixed(bytes, of))
         })
     };

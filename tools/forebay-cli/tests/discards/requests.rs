@@ -127,5 +127,5 @@ pub(crate) fn small_blocks_are_misaligned() {
     let [small, large] = [1024, 4096].map(misaligned);
     assert!(large <= 0.02, "{large}");
     // how many depends on how the eight files interleave: 2.5 to 20 % in five runs
-    assert!(small >= 0.01 && small > large, "{small} beside {large}");
+    assert!(small >= 0.01 && small > large, "{small} alongside {large}");
 }

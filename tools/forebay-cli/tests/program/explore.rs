@@ -22,7 +22,7 @@ fn fits_are_printed_for_programs_and_for_people() {
     let part = |value: &serde_json::Value| value.as_f64().unwrap();
     let sum = part(&fit["over"]) + part(&fit["waste"]);
     let line = part(&fit["line"]["over"]) + part(&fit["line"]["waste"]);
-    assert!(sum <= 0.35 && line >= 0.5, "{sum} beside {line}");
+    assert!(sum <= 0.35 && line >= 0.5, "{sum} alongside {line}");
     assert_eq!(fit["region"]["radii"].as_array().unwrap().len(), 33);
     let text = explore(&["--from", I3, "--goal", "p95=1ms"]);
     assert_eq!(text.code, Some(0), "{}", text.stderr);

@@ -51,7 +51,10 @@ fn a_page_of_heat_maps_is_shown_without_an_error_on_the_console() {
         for part in ["<svg", "border of the region", "straight line", "MB/s written"] {
             assert!(dom.contains(part), "{part}");
         }
-        assert!(!dom.contains("NaN") && !dom.contains("src=\"http"), "it needs nothing beside it");
+        assert!(
+            !dom.contains("NaN") && !dom.contains("src=\"http"),
+            "it needs nothing alongside it"
+        );
     }
 }
 

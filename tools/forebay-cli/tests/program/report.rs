@@ -24,7 +24,7 @@ pub(crate) fn dom(page: &Path) -> String {
     let (dom, console) =
         shown(page).unwrap_or_else(|| (fs::read_to_string(page).unwrap(), Vec::new()));
     assert!(console.is_empty(), "{console:?}");
-    assert!(!dom.contains("NaN") && !dom.contains("src=\"http"), "it needs nothing beside it");
+    assert!(!dom.contains("NaN") && !dom.contains("src=\"http"), "it needs nothing alongside it");
     dom
 }
 

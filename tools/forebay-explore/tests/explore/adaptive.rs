@@ -107,7 +107,7 @@ fn a_goal_that_nothing_keeps_leaves_its_loads_to_the_others() {
         let goals = ["p95=1ms", "p95=150us"].map(|goal| goal.parse().unwrap());
         let (_, alone) = searched(&full, &goals[..1]);
         let (_, asked) = searched(&full, &goals);
-        println!("p = {exponent}: {alone} loads, {asked} beside a goal that nothing keeps");
+        println!("p = {exponent}: {alone} loads, {asked} alongside a goal that nothing keeps");
         // five rays that come inwards to the origin, some over loads that are known
         assert!(asked <= alone + 15, "p = {exponent}: {asked} and {alone}");
     }

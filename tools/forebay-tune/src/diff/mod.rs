@@ -101,7 +101,7 @@ const ALONE: [(&str, Work); 4] = [
     ("one read at a time", Work::Read),
     ("one write at a time", Work::Write),
     ("flushes after a write", Work::Flush),
-    ("discards beside reads", Work::Discard),
+    ("discards alongside reads", Work::Discard),
 ];
 const LADDERS: [(&str, Purpose, Work); 4] = [
     ("random reads", Purpose::Sizes, Work::Read),

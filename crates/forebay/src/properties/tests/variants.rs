@@ -100,7 +100,7 @@ const LINES: &[(&str, Right)] = &[
     ("num_disks: 4", Refused("unknown key `num_disks`")),
     ("read_bw: 5", Refused("did you mean `read_bandwidth`?")),
     ("read-iops: 5", Refused("did you mean `read_iops`?")),
-    ("disks: 5", Refused("beside `disks`, not in it")),
+    ("disks: 5", Refused("next to `disks`, not in it")),
     ("radii: [1]", Refused("it belongs in an entry of `regions`")),
 ];
 
