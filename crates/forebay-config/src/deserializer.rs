@@ -162,9 +162,14 @@ impl<'t> Value<'t> {
         self.tree.node(self.index).ok_or_else(|| Error::custom("unexpected end of file"))
     }
 
+    /// Where the value stands, or the alias in its place.
+    fn place(&self) -> Result<Position, Error> {
+        Ok(self.node()?.at)
+    }
+
     /// Where the value stands, or the alias that it comes through.
     fn reference(&self) -> Result<Position, Error> {
-        let at = self.node()?.at;
+        let at = self.place()?;
         Ok(self.alias.unwrap_or(at))
     }
 
@@ -189,10 +194,10 @@ impl<'t> Value<'t> {
 
     /// The text, and whether it is without quotes and tag.
     fn scalar(self) -> Result<(&'t str, bool, Position), Error> {
-        let (_, node) = self.resolved()?;
-        match &node.kind {
-            NodeKind::Scalar { text, plain } => Ok((text, *plain, node.at)),
-            _ => Err(Error::at(Fault::Kind("string scalar"), node.at)),
+        let at = self.place()?;
+        match &self.resolved()?.1.kind {
+            NodeKind::Scalar { text, plain } => Ok((text, *plain, at)),
+            _ => Err(Error::at(Fault::Kind("string scalar"), at)),
         }
     }
 
@@ -219,7 +224,7 @@ impl<'t> Value<'t> {
             NodeKind::Mapping if kind == "mapping start" => node.end,
             // a key without a value
             NodeKind::Scalar { text, plain: true } if is_null(text) => value.index,
-            _ => return Err(Error::at(Fault::Kind(kind), node.at)),
+            _ => return Err(Error::at(Fault::Kind(kind), self.place()?)),
         };
         let first = Self { index: value.index + 1, depth: value.depth + 1, ..value };
         let last_key = value.alias.unwrap_or(node.at);
@@ -261,14 +266,10 @@ impl<'t> Entries<'t> {
         let node = value.node()?;
         self.next.index = node.end;
         self.count += 1;
-        let target = match node.kind {
-            NodeKind::Alias(target) => value.tree.node(target),
-            _ => None,
-        };
-        if target.is_some() || value.alias.is_some() {
+        if matches!(node.kind, NodeKind::Alias(_)) || value.alias.is_some() {
             value.aliased_values.set(value.aliased_values.get() + 1);
         }
-        Ok((value, target.unwrap_or(node).at))
+        Ok((value, node.at))
     }
 
     fn key(&mut self) -> Result<Option<&'t str>, Error> {
@@ -365,7 +366,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
                 Plain::Negative(number) => visitor.visit_i64(number),
                 Plain::Whole(number) => visitor.visit_u64(number),
                 Plain::Float(number) if number.is_finite() => visitor.visit_f64(number),
-                Plain::Float(_) => Err(Error::at(Fault::NotFinite, node.at)),
+                Plain::Float(_) => Err(Error::at(Fault::NotFinite, self.place()?)),
                 Plain::Text(text) => visitor.visit_str(text),
             },
             // an alias of an alias cannot be written
@@ -466,7 +467,8 @@ impl<'de> Deserializer<'de> for Value<'_> {
             }
             _ => Err(Error::custom("externally tagged enum expected scalar or mapping")),
         };
-        read.map_err(|error| error.or_at(node.at, Some(node.at)))
+        let at = self.place()?;
+        read.map_err(|error| error.or_at(at, Some(at)))
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

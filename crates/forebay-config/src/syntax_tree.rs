@@ -112,6 +112,14 @@ impl<'a> SyntaxTree<'a> {
         self.nodes.get(index)
     }
 
+    /// The value that `node` stands for, where that is an alias.
+    pub(crate) fn resolved<'t>(&'t self, node: &'t Node<'a>) -> &'t Node<'a> {
+        match node.kind {
+            NodeKind::Alias(target) => self.node(target).unwrap_or(node),
+            _ => node,
+        }
+    }
+
     /// The value that begins at `at`.
     pub(crate) fn value_at(&self, at: Position) -> Option<&Node<'a>> {
         self.nodes.iter().find(|node| node.at == at)

@@ -40,7 +40,7 @@ pub(crate) fn config_error<T: DeserializeOwned>(
             let advice = Schema::of::<T>().advice(field, expected, tree, node);
             format!("unknown key `{}`; {advice}", printable(field))
         }
-        _ => message(fault, node),
+        _ => message(fault, node.map(|node| tree.resolved(node))),
     };
     // at its very beginning a wrong file is told from a mistake in the right one
     let kind = match fault {

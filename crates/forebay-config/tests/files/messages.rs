@@ -292,6 +292,29 @@ fn an_alias_is_answered_for_where_its_value_stands() {
 }
 
 #[test]
+fn an_alias_of_a_value_of_another_kind_is_answered_for_where_it_stands() {
+    complains(
+        &["  type: &kind seqread\n", "  shards: *kind\n"],
+        "jobs.yaml:5:11: [1].shards: found `seqread`; expected a list (`- ` before each item, or \
+         `[a, b]`)",
+    );
+    complains(
+        &["  type: &kind seqread\n", "  info: {parallelism: *kind}\n"],
+        "jobs.yaml:5:23: [1].info.parallelism: found `seqread`; expected a whole number from 0 to \
+         4294967295",
+    );
+    complains(
+        &["  type: &kind seqread\n", "  info: {think_time: *kind}\n"],
+        "jobs.yaml:5:22: [1].info.think_time: found `seqread`; expected a whole number with one of \
+         the units ns, us, ms, s, m, h, such as 500us",
+    );
+    complains(
+        &["  shards: [&shard 4]\n", "  type: *shard\n"],
+        "jobs.yaml:5:9: [1].type: unknown value `4`; known are `seqread`, `randread`",
+    );
+}
+
+#[test]
 fn checks_made_after_parsing_name_the_place() -> Result<(), forebay_config::ConfigError> {
     let text =
         "- name: a\n  type: seqread\n- name: b\n  type: seqread\n  info:\n    parallelism: 4\n";
