@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 
 use crate::quote::{escaped, printable};
 use crate::{ConfigError, Position, text_kind};
@@ -16,6 +16,9 @@ const DEPTH_MAX: usize = 32;
 
 /// The most values and keys in one file. forebay's files have some hundred.
 const NODES_MAX: usize = 50_000;
+
+/// What the tags of YAML itself begin with: `!!int` is short for this and `int`.
+const YAML_TAGS: &str = "tag:yaml.org,2002:";
 
 /// All values of a text, in the order in which they begin; the first is the whole document.
 #[derive(Default)]
@@ -39,7 +42,7 @@ pub(crate) struct Node<'a> {
 
 /// What a value is.
 pub(crate) enum NodeKind<'a> {
-    /// A text, and whether it has neither quotes nor a tag.
+    /// A text, and whether it has neither quotes nor a tag that makes it a text.
     Scalar {
         text: Cow<'a, str>,
         plain: bool,
@@ -53,13 +56,13 @@ pub(crate) enum NodeKind<'a> {
 /// What leads from a list or mapping to one of its values.
 enum Step<'a> {
     Document,
-    /// A text, and whether it has neither quotes nor a tag.
+    /// A text, and whether it has neither quotes nor a tag that makes it a text.
     Key(Cow<'a, str>, bool),
     Item(usize),
 }
 
 impl Node<'_> {
-    /// The key that leads here, and whether it has neither quotes nor a tag.
+    /// The key that leads here, and whether it has neither quotes nor a tag that makes it a text.
     pub(crate) fn key(&self) -> (&str, bool) {
         match &self.step {
             Step::Key(key, plain) => (key, *plain),
@@ -246,7 +249,12 @@ impl<'a> Builder<'_, 'a> {
                 self.push(at, 0, NodeKind::Alias(target))?;
             }
             Event::Scalar(text, style, anchor, tag) => {
-                let plain = tag.is_none() && style == ScalarStyle::Plain;
+                let tag = tag.as_deref().map(type_of).unwrap_or_default();
+                if tag == "binary" {
+                    let message = "found text in base64 (`!!binary`); write the text itself";
+                    return Err(ConfigError::at(self.file, at, None, message));
+                }
+                let plain = tag != "str" && style == ScalarStyle::Plain;
                 match self.open.last_mut() {
                     Some(Container { next: next @ Next::Key, .. }) => {
                         *next = Next::Value(text, at, plain);
@@ -346,6 +354,11 @@ impl<'a> Builder<'_, 'a> {
         }
         Ok(index)
     }
+}
+
+/// The type that a tag names: `str` for one that is not of YAML itself.
+fn type_of(tag: &Tag) -> Cow<'_, str> {
+    tag.suffix_in_namespace(YAML_TAGS).unwrap_or(Cow::Borrowed("str"))
 }
 
 /// Whether a plain scalar stands for "nothing".

@@ -64,10 +64,16 @@ fn scalars_are_what_they_look_like_unless_they_are_quoted() {
         ("nan", Scalar::Text(String::from("nan"))),
         ("'4'", Scalar::Text(String::from("4"))),
         ("!!str 4", Scalar::Text(String::from("4"))),
+        ("!seconds 4", Scalar::Text(String::from("4"))),
+        ("!!int 0x10", Scalar::Whole(16)),
+        ("!!bool yes", Scalar::Bool(true)),
+        ("!!float '4.5'", Scalar::Text(String::from("4.5"))),
     ] {
         assert_eq!(read::<Scalar>(&format!("a: {text}\n")), Ok(scalar), "{text}");
     }
     assert_eq!(read::<Scalar>("a: .inf\n"), Err("found `.inf`; expected a finite number".into()));
+    let message = "found text in base64 (`!!binary`); write the text itself";
+    assert_eq!(read::<String>("a: !!binary L3Zhcg==\n"), Err(message.into()));
 }
 
 #[derive(Debug, Deserialize, PartialEq)]
@@ -97,6 +103,7 @@ fn lists_of_a_length_and_values_that_are_not_there() {
     let message = "found 3 values; expected a tuple of size 2";
     assert_eq!(read::<(u64, u64)>("a: [1, 2, 3]\n"), Err(message.into()));
     assert_eq!(read::<Option<u64>>("none:\n"), Ok(None));
+    assert_eq!(read::<Option<u64>>("none: !!null ~\n"), Ok(None));
     assert_eq!(read::<Vec<u64>>("none: ~\n"), Ok(vec![]));
     assert_eq!(read::<String>("none:\n"), Err("null is not allowed here".into()));
 }
