@@ -60,7 +60,8 @@ pub(super) fn lay_out(
 ) -> Result<Vec<Vec<Extent>>, SimulationError> {
     let growing: u64 =
         file.jobs.iter().filter(|job| is_growing(job)).map(|job| job.shards.len() as u64).sum();
-    let fixed: u64 = file.jobs.iter().map(|job| fixed_len(job) * job.shards.len() as u64).sum();
+    let fixed = file.jobs.iter().map(|job| fixed_len(job).saturating_mul(job.shards.len() as u64));
+    let fixed = fixed.fold(0, u64::saturating_add);
     let room = capacity.map_or(GROWTH_MAX, |capacity| {
         capacity.saturating_sub(fixed).checked_div(growing).unwrap_or(0).min(GROWTH_MAX)
     });
@@ -69,7 +70,7 @@ pub(super) fn lay_out(
         let len = len(job, room);
         let place = |_: &u32| {
             let start = end;
-            end = end.saturating_add(len.next_multiple_of(ALIGNMENT));
+            end = end.saturating_add(rounded_up(len));
             match capacity.filter(|&capacity| start.saturating_add(len) > capacity) {
                 Some(capacity) => {
                     let needed = start.saturating_add(len);
@@ -97,7 +98,12 @@ fn is_growing(job: &Job) -> bool {
 /// Bytes of a job's files on one shard, as far as known in advance.
 fn fixed_len(job: &Job) -> u64 {
     let len = job.file_size.saturating_mul(job.files_count.max(1));
-    if is_growing(job) { 0 } else { len.next_multiple_of(ALIGNMENT) }
+    if is_growing(job) { 0 } else { rounded_up(len) }
+}
+
+/// The room that so many bytes take.
+fn rounded_up(len: u64) -> u64 {
+    len.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX)
 }
 
 fn len(job: &Job, room: u64) -> u64 {
@@ -108,4 +114,25 @@ fn len(job: &Job, room: u64) -> u64 {
     let reqsize = u64::from(job.reqsize);
     let aligned = room / ALIGNMENT * ALIGNMENT;
     (aligned / reqsize * reqsize).max(reqsize)
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_config::Source;
+
+    use super::*;
+
+    #[test]
+    fn files_that_end_beyond_the_last_number_do_not_fit() {
+        let text = format!(
+            "- {{name: a, type: randread, shards: all, data_size: {}, shard_info: {{parallelism: \
+             1}}}}",
+            u64::MAX
+        );
+        for shards in [1, 2] {
+            let file = JobFile::parse(&Source::new("jobs.yaml", &text), None, shards).unwrap();
+            let refused = lay_out(&file, Some(1 << 39));
+            assert!(matches!(refused, Err(SimulationError::Capacity { .. })), "{refused:?}");
+        }
+    }
 }
