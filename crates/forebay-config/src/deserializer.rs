@@ -465,7 +465,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
                 }
                 read
             }
-            _ => Err(Error::custom("externally tagged enum expected scalar or mapping")),
+            _ => Err(Error::unplaced(Fault::Kind("scalar or mapping"))),
         };
         let at = self.place()?;
         read.map_err(|error| error.or_at(at, Some(at)))

@@ -83,7 +83,7 @@ fn message(fault: &Fault, node: Option<&Node<'_>>) -> String {
             String::from("the key appears twice in this mapping; remove one of them")
         }
         Fault::Unfit { unexpected, expected } => {
-            format!("found {}; expected {expected}", printable(yaml_term(unexpected)))
+            format!("found {}; expected {}", printable(yaml_term(unexpected)), yaml_term(expected))
         }
         Fault::Length { len, expected } => format!("found {len} values; expected {expected}"),
         Fault::Kind(kind) => format!("found {}; expected {}", found(node), yaml_term(kind)),
@@ -112,7 +112,7 @@ fn found(node: Option<&Node<'_>>) -> String {
     }
 }
 
-/// The library's names of YAML's structures, in the words of this crate.
+/// Serde's names of structures, in the words of this crate.
 fn yaml_term(term: &str) -> &str {
     match term {
         "sequence" => "a list",
@@ -120,6 +120,12 @@ fn yaml_term(term: &str) -> &str {
         "map" => "a mapping",
         "mapping start" => "a mapping (`KEY: VALUE` lines)",
         "string scalar" => "a single value",
+        "unit variant" => "a name alone",
+        "newtype variant" | "tuple variant" | "struct variant" => {
+            "a mapping from this name to what belongs to it"
+        }
+        "enum" => "a name",
+        "scalar or mapping" => "a name, or a mapping from a name to what belongs to it",
         other => other,
     }
 }

@@ -92,7 +92,12 @@ fn enums_by_name_and_by_the_only_key_of_a_mapping() {
     let refused = |text: &str| read::<Policy>(text).expect_err("refused");
     assert_eq!(refused("a: {ofs: 4}\n"), "unknown value `ofs`; did you mean `off`?");
     assert_eq!(refused("a: {off: 4}\n"), "unexpected value for unit enum variant");
-    assert_eq!(refused("a: [off]\n"), "externally tagged enum expected scalar or mapping");
+    let mapping = "a mapping from this name to what belongs to it";
+    assert_eq!(refused("a: part\n"), format!("found a name alone; expected {mapping}"));
+    assert_eq!(refused("a: window\n"), format!("found a name alone; expected {mapping}"));
+    assert_eq!(refused("a: {}\n"), "found a mapping; expected a name");
+    let either = "a name, or a mapping from a name to what belongs to it";
+    assert_eq!(refused("a: [off]\n"), format!("found a list; expected {either}"));
     let message = "expected end of mapping after enum variant value";
     assert_eq!(refused("a: {part: 4, off: 1}\n"), message);
 }
