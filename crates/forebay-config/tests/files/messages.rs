@@ -81,7 +81,7 @@ fn a_key_of_another_mapping_is_sent_there() {
     );
     complains(
         &["  type: seqread\n", "  info: {shards: [1]}\n"],
-        "jobs.yaml:5:10: [1].info.shards: unknown key `shards`; it belongs alongside `info`, not in \
+        "jobs.yaml:5:10: [1].info.shards: unknown key `shards`; it belongs next to `info`, not in \
          it",
     );
     complains(

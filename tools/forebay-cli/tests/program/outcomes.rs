@@ -149,7 +149,7 @@ fn a_measurement_is_not_gone_on_with_up_to_other_rates_nor_beside_itself() {
             .complains(2, &["another `forebay explore` measures"]);
         let beside = Lab::new();
         let mut same_file = of_directory(&beside, here.dir.path(), &options);
-        run(&mut same_file).complains(2, &["another `forebay explore` keeps its loads beside"]);
+        run(&mut same_file).complains(2, &["another `forebay explore` keeps its loads alongside"]);
         while !partial.exists() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
