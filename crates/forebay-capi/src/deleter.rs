@@ -117,7 +117,10 @@ pub unsafe extern "C" fn forebay_deleter_new(
 unsafe fn options_of(given: &forebay_deleter_options) -> Result<DeleterOptions, Failure> {
     let flags = given.flags;
     if flags & !(FOREBAY_DELETE_IN_PLACE | FOREBAY_DELETE_ALWAYS_IN_STEPS) != 0 {
-        let text = format!("flags of {flags:#x}: there are FOREBAY_DELETE_IN_PLACE and _ALWAYS");
+        let text = format!(
+            "flags of {flags:#x}: there are FOREBAY_DELETE_IN_PLACE and \
+             FOREBAY_DELETE_ALWAYS_IN_STEPS"
+        );
         return Err(Failure::invalid(text));
     }
     // SAFETY: as the caller says.
