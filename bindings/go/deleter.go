@@ -18,7 +18,7 @@ type DeleterOptions struct {
 	// Files are unlinked at once and freed by their descriptors, instead of being moved into a trash.
 	InPlace bool
 	// In steps also where nothing is discarded.
-	Always bool
+	AlwaysInSteps bool
 }
 
 // Deleter deletes files at the pace of a class.
@@ -55,7 +55,7 @@ func (c *Class) NewDeleter(options DeleterOptions) (*Deleter, error) {
 	if options.InPlace {
 		given.flags |= C.FOREBAY_DELETE_IN_PLACE
 	}
-	if options.Always {
+	if options.AlwaysInSteps {
 		given.flags |= C.FOREBAY_DELETE_ALWAYS_IN_STEPS
 	}
 	made, err := c.make(func(handle C.uint64_t, made *C.uint64_t) C.int {

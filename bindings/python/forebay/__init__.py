@@ -23,8 +23,8 @@ from ._library import ClassStats, DiskStats, Error, HandleError, TimedOut, check
 
 __all__ = [
     "Class",
-    "Deletion",
     "Deleter",
+    "Deletion",
     "Disk",
     "Error",
     "Group",
@@ -160,7 +160,7 @@ class _Member(_Handle):
         check(library.forebay_set_shares(self._handle, shares))
 
     def set_limits(self, bytes_per_second: int = 0, operations_per_second: int = 0) -> None:
-        """Upper limits on each disk, beside the shares; 0 for none."""
+        """Upper limits on each disk, in addition to the shares; 0 for none."""
         limits = _library.Limits(
             bytes_per_second=bytes_per_second, operations_per_second=operations_per_second
         )
@@ -243,7 +243,7 @@ class Writer(_Handle):
         copied = data if isinstance(data, bytes) else view.tobytes()
         if offset is not None and offset < 0:
             raise ValueError(f"the offset {offset} is below 0")
-        where = _library.NEXT if offset is None else offset
+        where = _library.OFFSET_NEXT if offset is None else offset
         check(library.forebay_write(self._handle, copied, view.nbytes, where))
 
     def sync(self) -> None:
@@ -288,7 +288,7 @@ class Deletion(_Handle):
 
 @dataclass(frozen=True)
 class Disk:
-    """A disk by its figures: the vendor's are enough to start with."""
+    """A disk by its rates: the vendor's are enough to start with."""
 
     name: str
     read_iops: int
@@ -322,10 +322,10 @@ class Scheduler(_Asks):
     def from_rates(
         cls, disks: Sequence[Disk], *, strict: bool = False, unlimited: bool = False
     ) -> Scheduler:
-        """For disks by their figures."""
-        figures = (_library.DiskFigures * len(disks))(*[_figures(disk) for disk in disks])
+        """For disks by their rates."""
+        rates = (_library.DiskRates * len(disks))(*[_rates(disk) for disk in disks])
         flags = _flags(strict, unlimited)
-        return cls(made(library.forebay_scheduler_from_rates, figures, len(disks), flags))
+        return cls(made(library.forebay_scheduler_from_rates, rates, len(disks), flags))
 
     def reload(self, path: _Path) -> None:
         """Takes over the figures of a properties file while everything goes on."""
@@ -375,9 +375,9 @@ def _flags(strict: bool, unlimited: bool) -> int:
     return (_library.STRICT if strict else 0) | (_library.UNLIMITED if unlimited else 0)
 
 
-def _figures(disk: Disk) -> _library.DiskFigures:
+def _rates(disk: Disk) -> _library.DiskRates:
     (name, name_len), (mountpoint, mountpoint_len) = _text(disk.name), _path(disk.mountpoint)
-    return _library.DiskFigures(
+    return _library.DiskRates(
         name=name,
         name_len=name_len,
         mountpoint=mountpoint,

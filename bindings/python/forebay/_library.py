@@ -11,7 +11,7 @@ from typing import Any
 VERSION = 1_000
 OPERATIONS = {"read": 0, "write": 1, "discard": 2, "flush": 3}
 PENDING, E_HANDLE, E_TIMED_OUT, E_AGAIN, E_TOO_SMALL = 1, -1, -3, -4, -12
-FOREVER = NOWHERE = NEXT = -1
+FOREVER = OFFSET_NEXT = -1
 STRICT, UNLIMITED = 1, 2
 NAME_SIZE = 64
 
@@ -40,7 +40,7 @@ class _Sized(ctypes.Structure):
         super().__init__(size=ctypes.sizeof(type(self)), **fields)
 
 
-class DiskFigures(_Sized):
+class DiskRates(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("name", c_char_p),
@@ -147,7 +147,7 @@ _HANDLE, _OUT, _TEXT = c_uint64, POINTER(c_uint64), [c_char_p, c_size_t]
 _ASK = [_HANDLE, c_int, c_uint64]
 _FUNCTIONS: dict[str, list[Any]] = {
     "scheduler_from_file": [*_TEXT, c_uint32, _OUT],
-    "scheduler_from_rates": [POINTER(DiskFigures), c_size_t, c_uint32, _OUT],
+    "scheduler_from_rates": [POINTER(DiskRates), c_size_t, c_uint32, _OUT],
     "scheduler_reload": [_HANDLE, *_TEXT],
     "class_add": [_HANDLE, *_TEXT, c_uint32, _OUT],
     "group_add": [_HANDLE, *_TEXT, c_uint32, _OUT],

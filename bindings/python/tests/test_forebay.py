@@ -1,4 +1,4 @@
-"""What the package promises, with a disk by its figures."""
+"""What the package promises, with a disk by its rates."""
 
 import asyncio
 import gc
