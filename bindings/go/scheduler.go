@@ -24,7 +24,7 @@ const (
 	Unlimited Flags = C.FOREBAY_UNLIMITED
 )
 
-// Disk is a disk by its figures: the vendor's are enough to start with.
+// Disk is a disk by its rates: the vendor's are enough to start with.
 type Disk struct {
 	Name string
 	// A directory on it, or its block device; empty if files need not be found on it.
@@ -49,7 +49,7 @@ func FromFile(path string, flags Flags) (*Scheduler, error) {
 	})
 }
 
-// FromRates makes a scheduler for disks by their figures.
+// FromRates makes a scheduler for disks by their rates.
 func FromRates(disks []Disk, flags Flags) (*Scheduler, error) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
@@ -61,18 +61,18 @@ func FromRates(disks []Disk, flags Flags) (*Scheduler, error) {
 		pinner.Pin(text)
 		return text, length
 	}
-	figures := make([]C.forebay_disk, len(disks))
+	given := make([]C.forebay_disk, len(disks))
 	for i, disk := range disks {
-		figure := &figures[i]
-		figure.size = C.sizeof_forebay_disk
-		figure.name, figure.name_len = pinned(disk.Name)
-		figure.mountpoint, figure.mountpoint_len = pinned(disk.Mountpoint)
-		figure.read_iops, figure.write_iops = C.uint64_t(disk.ReadIOPS), C.uint64_t(disk.WriteIOPS)
-		figure.read_bandwidth = C.uint64_t(disk.ReadBandwidth)
-		figure.write_bandwidth = C.uint64_t(disk.WriteBandwidth)
+		to := &given[i]
+		to.size = C.sizeof_forebay_disk
+		to.name, to.name_len = pinned(disk.Name)
+		to.mountpoint, to.mountpoint_len = pinned(disk.Mountpoint)
+		to.read_iops, to.write_iops = C.uint64_t(disk.ReadIOPS), C.uint64_t(disk.WriteIOPS)
+		to.read_bandwidth = C.uint64_t(disk.ReadBandwidth)
+		to.write_bandwidth = C.uint64_t(disk.WriteBandwidth)
 	}
 	return newScheduler(func(made *C.forebay_scheduler) C.int {
-		first, count := unsafe.SliceData(figures), C.size_t(len(figures))
+		first, count := unsafe.SliceData(given), C.size_t(len(given))
 		return C.forebay_scheduler_from_rates(first, count, C.uint32_t(flags), made)
 	})
 }

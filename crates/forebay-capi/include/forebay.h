@@ -244,7 +244,7 @@ typedef struct forebay_event {
 // library, without any lock.
 typedef void (*forebay_log_callback)(void *context, int level, const char *text, size_t len);
 
-// A disk by its figures: the vendor's are enough to start with.
+// A disk by its rates: the vendor's are enough to start with.
 typedef struct forebay_disk {
   // `sizeof(struct forebay_disk)`.
   size_t size;
@@ -576,7 +576,7 @@ int forebay_scheduler_from_file(const char *path,
                                 uint32_t flags,
                                 forebay_scheduler *scheduler);
 
-// A scheduler for `count` disks by their figures. All of them have the size of the first.
+// A scheduler for `count` disks by their rates. All of them have the size of the first.
 int forebay_scheduler_from_rates(const struct forebay_disk *disks,
                                  size_t count,
                                  uint32_t flags,

@@ -22,7 +22,7 @@ pub const FOREBAY_STRICT: u32 = 1;
 /// All is counted and nothing waits: to compare with.
 pub const FOREBAY_UNLIMITED: u32 = 2;
 
-/// A disk by its figures: the vendor's are enough to start with.
+/// A disk by its rates: the vendor's are enough to start with.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct forebay_disk {
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn forebay_scheduler_from_file(
     })
 }
 
-/// A scheduler for `count` disks by their figures. All of them have the size of the first.
+/// A scheduler for `count` disks by their rates. All of them have the size of the first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_scheduler_from_rates(
     disks: *const forebay_disk,
