@@ -222,7 +222,7 @@ fn table_of_power_and_false_alarms() {
     println!("|---|---|---|---|---|");
     for uneven in [false, true] {
         let [wrong, writes, latency, none] = compare(uneven, 0..seeds);
-        let name = if uneven { "uneven by 9 % and with stops" } else { "even" };
+        let name = if uneven { "uneven by 9 % and with stalls" } else { "even" };
         println!(
             "| {name} | {wrong}/{seeds} | {none}/{seeds} | {writes}/{seeds} | {latency}/{seeds} |"
         );
