@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use forebay_core::{Blocked, DiskTime, GroupCounters, LoadStatus, QueueCounters, Time};
 
-use super::model::{DiskResult, LatencyTargetResult, StopsResult, WAITED_MIN, rounded};
+use super::model::{DiskResult, LatencyTargetResult, StallsResult, WAITED_MIN, rounded};
 use crate::recorder::MeasuredInterval;
 
 const SECOND_NANOS: u64 = 1_000_000_000;
@@ -53,14 +53,14 @@ pub fn disk_result(
         wake_ups: Some(after.wake_ups.saturating_sub(before.wake_ups)),
         speed: permille.map(|permille| permille as f64 / 1000.0),
         waited_seconds: permille.map(|_| rounded(waited, 3)),
-        stops: stops(&counted),
+        stops: stalls(&counted),
         latency_target: latency_target(load, &counted, measured),
     }
 }
 
-fn stops(counted: &GroupCounters) -> Option<StopsResult> {
+fn stalls(counted: &GroupCounters) -> Option<StallsResult> {
     let seconds = |nanos: u64| rounded(nanos as f64 / 1e9, 3);
-    (counted.stalls > 0).then(|| StopsResult {
+    (counted.stalls > 0).then(|| StallsResult {
         count: counted.stalls,
         seconds: seconds(counted.stalled_nanos),
         longest_seconds: seconds(counted.stall_nanos_max),

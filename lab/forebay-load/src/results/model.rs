@@ -338,7 +338,7 @@ pub struct DiskResult {
     pub waited_seconds: Option<f64>,
     /// When the disk stood still; none where it never did, and in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stops: Option<StopsResult>,
+    pub stops: Option<StallsResult>,
     /// What became of the latency target; none without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTargetResult>,
@@ -357,10 +357,10 @@ impl DiskResult {
     }
 }
 
-/// The stops of the disk in the measured part of a run: spans in which requests were in the disk and
+/// The stalls of the disk in the measured part of a run: spans in which requests were in the disk and
 /// none completed, for longer than eight windows and 100 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StopsResult {
+pub struct StallsResult {
     /// How many there were.
     pub count: u64,
     /// How long they were together.

@@ -8,7 +8,7 @@ use super::advice::{answer, busy_machine, surety, topology};
 use super::figures::{duration, rate};
 use super::members::MembersResult;
 use super::model::{
-    DiskResult, LatencyTargetResult, PropertiesSource, Report, RunResult, StopsResult,
+    DiskResult, LatencyTargetResult, PropertiesSource, Report, RunResult, StallsResult,
 };
 use super::table::{comparison_table, run_table};
 use super::verdict::verdict;
@@ -84,7 +84,7 @@ fn disk_lines(run: &RunResult) -> String {
         let _ = writeln!(text, "Mixes of reads and writes went by the region that keeps {region}.");
     }
     text += &waits(disk);
-    text += &disk.stops.as_ref().map(stop_lines).unwrap_or_default();
+    text += &disk.stops.as_ref().map(stall_lines).unwrap_or_default();
     text + &speed_lines(run, disk)
         + &disk.latency_target.as_ref().map(|of| target_lines(of, disk)).unwrap_or_default()
 }
@@ -118,8 +118,8 @@ fn waits(disk: &DiskResult) -> String {
 const WAITED_MIN: f64 = 0.05;
 
 /// When the disk stood still, and what to do.
-fn stop_lines(of: &StopsResult) -> String {
-    let StopsResult { count, seconds, longest_seconds, overdue } = *of;
+fn stall_lines(of: &StallsResult) -> String {
+    let StallsResult { count, seconds, longest_seconds, overdue } = *of;
     let spans = match count {
         1 => format!("1 stall, {}", span(seconds)),
         _ => format!("{count} stalls, {}, the longest {}", span(seconds), span(longest_seconds)),
@@ -221,7 +221,7 @@ mod tests {
         let mut run: RunResult = serde_json::from_str(golden).unwrap();
         let mut disk = run.disk.take().unwrap();
         let of =
-            |waited| StopsResult { count: 1, seconds: waited, longest_seconds: 6.0, overdue: 1 };
+            |waited| StallsResult { count: 1, seconds: waited, longest_seconds: 6.0, overdue: 1 };
         (disk.speed, disk.waited_seconds, disk.stops) = (Some(0.0), Some(6.01), Some(of(6.0)));
         let text = speed_lines(&run, &disk);
         assert!(text.contains("while the disk stood still") && !text.contains("tune"), "{text}");

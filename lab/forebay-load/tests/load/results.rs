@@ -8,7 +8,7 @@ use forebay_load::job_file::JobFile;
 use forebay_load::recorder::{Completion, MeasuredInterval, Recorder};
 use forebay_load::results::model::{
     ClassResult, Comparison, DiskResult, LatencyParts, LatencyResult, LatencyTargetResult,
-    Properties, PropertiesSource, Report, RunResult, StopsResult, VERSION,
+    Properties, PropertiesSource, Report, RunResult, StallsResult, VERSION,
 };
 use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 use forebay_load::results::table::{comparison_table, run_table};
@@ -393,7 +393,7 @@ fn a_busy_machine_is_named_before_the_figures_and_a_quiet_one_is_not() {
 #[test]
 fn a_disk_that_stood_still_is_not_said_to_have_wrong_figures() {
     let mut result = run("pace+window", vec![class("reads", 1000, 8, 5200.0, 0.0)]);
-    let stops = StopsResult { count: 1, seconds: 6.0, longest_seconds: 6.0, overdue: 591 };
+    let stalls = StallsResult { count: 1, seconds: 6.0, longest_seconds: 6.0, overdue: 591 };
     result.disk = Some(DiskResult {
         consumption_mean: 0.7,
         consumption_max: 1.0,
@@ -401,7 +401,7 @@ fn a_disk_that_stood_still_is_not_said_to_have_wrong_figures() {
         in_flight_max: 33,
         speed: Some(0.7),
         waited_seconds: Some(20.0),
-        stops: Some(stops),
+        stops: Some(stalls),
         ..DiskResult::default()
     });
     let said = text(&Report::Run(Box::new(result)));
