@@ -11,7 +11,7 @@ use crate::DiskTime;
 /// for 2 s), and for longer than the request costs that was there. It begins
 /// with the last completion before it, or when a request went to the idle disk,
 /// and ends with the next completion. One that lasts is counted until now. A
-/// disk whose answers have lately taken half as long is slow, and does not stop.
+/// disk whose answers have lately taken half as long is slow, and does not stall.
 /// Permits that are held are no stall, unless one that was granted after another
 /// was [overdue](crate::IoQueue::grant_permits) does not end either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl GroupCounters {
     /// Whether the target was kept in a span of `span_nanos`, of which
     /// `allowed_permille` may be late: that part of the measured requests at
     /// most, and that part of the time at most in stalls, in which no request is
-    /// in time. `None` where nothing was measured and the disk did not stop.
+    /// in time. `None` where nothing was measured and the disk did not stall.
     pub fn keeps_target(&self, allowed_permille: u64, span_nanos: u64) -> Option<bool> {
         let is_within = |part: u64, whole: u64| {
             u128::from(part) * 1000 <= u128::from(whole) * u128::from(allowed_permille)

@@ -82,16 +82,16 @@ pub(crate) fn level(run: &Run, work: Work, pattern: Pattern) -> Level {
 }
 
 /// Half of the 95 % confidence interval of a rate in whose rounds the disk stood still, as a part
-/// of it: by how few stops there were in `all` rounds of its direction, and by how unlike those its
-/// own are, for stops at regular times may all be in the rounds of the other pattern.
+/// of it: by how few stalls there were in `all` rounds of its direction, and by how unlike those its
+/// own are, for stalls at regular times may all be in the rounds of the other pattern.
 fn by_stalls(own: &[&MeasuredPhase], all: &[&MeasuredPhase]) -> f64 {
-    let [(own, _), (part, count)] = [own, all].map(stopped);
+    let [(own, _), (part, count)] = [own, all].map(stalled_part);
     let by_chance = TWO_DEVIATIONS * part / f64::from(count.max(1)).sqrt();
     (by_chance + (own - part).abs()).min(STALLS_MOST)
 }
 
 /// For which part of the time between them a disk stood still in these rounds, and how often.
-fn stopped(rounds: &[&MeasuredPhase]) -> (f64, u32) {
+fn stalled_part(rounds: &[&MeasuredPhase]) -> (f64, u32) {
     let stalls = rounds.iter().map(|round| round.samples.stalls);
     let Stalls { count, seconds, .. } = stalls.fold(Stalls::default(), Stalls::and);
     let all: f64 = rounds.iter().map(|round| round.samples.span_seconds()).sum();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// A stop of this many seconds is told.
+/// A stall of this many seconds is told.
 const TOLD_SECONDS: f64 = 0.2;
 
 /// Times in which a disk had requests and none came back, though they usually take much less.
@@ -39,7 +39,7 @@ impl Stalls {
     }
 }
 
-/// What there is to say of the stops in all phases, in a sentence.
+/// What there is to say of the stalls in all phases, in a sentence.
 pub(crate) fn told(phases: impl Iterator<Item = Stalls>) -> Option<String> {
     let all = phases.filter(|stalls| stalls.longest >= TOLD_SECONDS).reduce(Stalls::and);
     all.map(|Stalls { count, seconds, longest }| {

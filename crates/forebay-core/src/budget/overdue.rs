@@ -121,10 +121,10 @@ impl Overdue {
         in_disk_nanos: u64,
         before: Time,
     ) -> u64 {
-        let mut stopped = 0;
+        let mut stalled = 0;
         if now.nanos_since(before) >= service_horizon_nanos(window) {
             self.answers_since.store(now.as_nanos(), Ordering::Relaxed);
-            stopped = self.stalls.end(now);
+            stalled = self.stalls.end(now);
         }
         let raised = self.raised_nanos.load(Ordering::Relaxed);
         let wanted = in_disk_nanos.saturating_mul(RAISED_BY).min(RAISED_NANOS_MAX);
@@ -134,7 +134,7 @@ impl Overdue {
         if next != raised {
             self.raised_nanos.store(next, Ordering::Relaxed);
         }
-        stopped
+        stalled
     }
 
     /// For how long the disk has stood still `now`, in nanoseconds; `None` where it answers.
@@ -240,7 +240,7 @@ fn part_of(time: DiskTime, cost: DiskTime, window: DiskTime) -> DiskTime {
 }
 
 /// The longest time that a disk is given to answer before its silence is a stall, in nanoseconds (2
-/// s). It binds where eight windows are longer, so that a large window hides no stop.
+/// s). It binds where eight windows are longer, so that a large window hides no stall.
 const ALLOWED_NANOS_MAX: u64 = 2_000_000_000;
 
 /// A request that the window no longer waits for.
@@ -304,7 +304,7 @@ impl Stalls {
         false
     }
 
-    /// The disk answers again; how long it stood still, in nanoseconds, zero if that was no stop.
+    /// The disk answers again; how long it stood still, in nanoseconds, zero if that was no stall.
     pub(super) fn end(&self, now: Time) -> u64 {
         // of several shards that see the end one counts it
         let Some(nanos) = self.length(self.since.swap(0, Ordering::Relaxed), now) else {
@@ -324,8 +324,8 @@ impl Stalls {
     }
 
     fn length(&self, since: u64, now: Time) -> Option<u64> {
-        let is_stop = since > 0 && now.as_nanos() >= get(&self.counts_at);
-        is_stop.then(|| now.nanos_since(Time::from_nanos(since)))
+        let is_stall = since > 0 && now.as_nanos() >= get(&self.counts_at);
+        is_stall.then(|| now.nanos_since(Time::from_nanos(since)))
     }
 
     /// Adds what was counted until `now`, with the stall that lasts, to `counters`.
@@ -499,7 +499,7 @@ mod stalls_tests {
     }
 
     #[test]
-    fn a_single_request_that_costs_much_is_no_stop() {
+    fn a_single_request_that_costs_much_is_no_stall() {
         let stalls = Stalls::default();
         let whole = DiskTime::from_nanos(5_000_000_000);
         let request = GivenUp { cost: whole, ..request(1_000) };
@@ -525,7 +525,7 @@ mod stalls_tests {
     }
 
     #[test]
-    fn permits_that_were_granted_before_the_first_was_given_up_are_no_stop() {
+    fn permits_that_were_granted_before_the_first_was_given_up_are_no_stall() {
         let stalls = Stalls::default();
         for dispatched_at in [990, 990, 1_000, 1_050] {
             stalls.note(ms(1_200), ms(1_000), permit(dispatched_at), ALLOWED_NANOS);
@@ -535,7 +535,7 @@ mod stalls_tests {
     }
 
     #[test]
-    fn a_permit_that_was_granted_in_the_silence_and_is_given_up_too_shows_a_stop() {
+    fn a_permit_that_was_granted_in_the_silence_and_is_given_up_too_shows_a_stall() {
         let stalls = Stalls::default();
         stalls.note(ms(1_100), ms(1_000), permit(1_000), ALLOWED_NANOS);
         stalls.note(ms(1_120), ms(1_000), permit(1_100), ALLOWED_NANOS);

@@ -78,9 +78,9 @@ impl Budget {
     /// A request has completed after so long, which may be overdue.
     pub(crate) fn completed(&self, now: Time, in_disk_nanos: u64) {
         if let Some(before) = self.overdue.completed(now, in_disk_nanos) {
-            let stopped = self.overdue.learn(now, self.window(), in_disk_nanos, before);
-            if stopped > 0 {
-                self.service.0.stopped(stopped);
+            let stalled = self.overdue.learn(now, self.window(), in_disk_nanos, before);
+            if stalled > 0 {
+                self.service.0.stalled(stalled);
             }
         }
     }

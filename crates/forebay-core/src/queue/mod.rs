@@ -99,7 +99,7 @@ impl IoQueue {
 
     /// What this queue lets go are permits from now on: their holders, and not
     /// the owner of the queue, do the I/O and say when it has ended. A permit
-    /// that is held for long alongside no other I/O is no [stop](crate::GroupCounters).
+    /// that is held for long alongside no other I/O is no [stall](crate::GroupCounters).
     pub fn grant_permits(&mut self) {
         self.in_disk.is_of_permits = true;
     }

@@ -116,14 +116,14 @@ fn futures_that_were_forgotten_once_granted_do_not_keep_their_places() {
     assert!(counters.queued + counters.in_disk <= 4, "{counters:?}");
 }
 
-/// What the scheduler counts of its disk: stops, and requests that were overdue in them.
-fn stops(scheduler: &Scheduler) -> (u64, u64) {
+/// What the scheduler counts of its disk: stalls, and requests that were overdue in them.
+fn stalls(scheduler: &Scheduler) -> (u64, u64) {
     let counters = scheduler.snapshot().disks[0].load.counters;
     (counters.stalls, counters.stall_overdue)
 }
 
 #[test]
-fn permits_that_are_held_beside_no_other_io_are_no_stop_of_the_disk() {
+fn permits_that_are_held_beside_no_other_io_are_no_stall_of_the_disk() {
     let scheduler = impatient(2);
     let class = scheduler.add_class("class", 100).unwrap();
     let held: Vec<_> = (0..2).map(|_| class.admit(Op::Read, 4096).unwrap().detach()).collect();
@@ -131,20 +131,20 @@ fn permits_that_are_held_beside_no_other_io_are_no_stop_of_the_disk() {
     // it waits until one of these is given up
     drop(class.admit(Op::Read, 4096).unwrap());
     assert!(class.permit_counters().overdue > 0);
-    assert_eq!(stops(&scheduler), (0, 0));
+    assert_eq!(stalls(&scheduler), (0, 0));
     drop(held);
-    assert_eq!(stops(&scheduler), (0, 0));
+    assert_eq!(stalls(&scheduler), (0, 0));
 }
 
 #[test]
-fn permits_of_which_none_comes_back_however_often_another_is_granted_are_a_stop() {
+fn permits_of_which_none_comes_back_however_often_another_is_granted_are_a_stall() {
     let scheduler = impatient(4);
     let class = scheduler.add_class("class", 100).unwrap();
     let stuck: Vec<_> = (0..12).map(|_| class.admit(Op::Read, 4096).unwrap().detach()).collect();
     thread::sleep(Duration::from_millis(100));
-    let (lasting, _) = stops(&scheduler);
+    let (lasting, _) = stalls(&scheduler);
     drop(stuck);
-    let (ended, overdue) = stops(&scheduler);
+    let (ended, overdue) = stalls(&scheduler);
     assert_eq!((lasting, ended), (1, 1));
     assert!(overdue > 0);
 }

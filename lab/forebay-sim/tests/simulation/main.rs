@@ -15,7 +15,7 @@ mod neighbours;
 mod runs;
 mod scenarios;
 mod shares;
-mod stops;
+mod stalls;
 mod streams;
 mod target;
 mod trouble;

@@ -253,13 +253,13 @@ fn stalls(since: Since<'_>) -> StallFigures {
 }
 
 /// A disk that stood still for more than this part of an interval kept no target in it.
-const STOPPED_PART: f64 = 0.05;
+const STALLED_PART: f64 = 0.05;
 
 fn target(since: Since<'_>, seconds: f64) -> Option<TargetFigures> {
     let latency = since.gauge("latency_target_seconds")?;
-    let stopped = since.of("stalled_seconds_total") > seconds * STOPPED_PART;
-    let measured = since.of("target_measured_total") > 0.0 || stopped;
-    let holds = since.gauge("latency_target_holds").map(|holds| holds > 0.0 && !stopped);
+    let stalled = since.of("stalled_seconds_total") > seconds * STALLED_PART;
+    let measured = since.of("target_measured_total") > 0.0 || stalled;
+    let holds = since.gauge("latency_target_holds").map(|holds| holds > 0.0 && !stalled);
     Some(TargetFigures {
         target: format!("of {} ms", rounded(latency * 1e3, 3)),
         holds: holds.filter(|_| measured),

@@ -48,8 +48,8 @@ fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         format!("target {target}"),
         format!("window {}", disk.window.map_or_else(|| String::from("none"), time)),
     ];
-    let stops = (figures.stalls.count > 0).then(|| figures.stalls.to_string());
-    let words: Vec<String> = words.into_iter().chain(stops).collect();
+    let stalls = (figures.stalls.count > 0).then(|| figures.stalls.to_string());
+    let words: Vec<String> = words.into_iter().chain(stalls).collect();
     lines.extend(side_by_side("  ", &words, columns));
     // before the classes, which may be more than there is room for
     disk.findings.iter().for_each(|finding| of_finding(lines, finding, columns));

@@ -30,7 +30,7 @@ pub(super) fn findings(figures: &DiskFigures) -> Vec<Finding> {
         reads(figures),
         misaligned(figures),
         uneven(figures),
-        stopped(figures),
+        stalled(figures),
         speed(figures),
         overdue(figures),
         flow(figures),
@@ -74,19 +74,19 @@ fn lateness(figures: &DiskFigures) -> Option<Finding> {
 }
 
 /// A disk that stood still.
-fn stopped(figures: &DiskFigures) -> Option<Finding> {
-    let stops = figures.stalls;
-    if stops.count == 0 {
+fn stalled(figures: &DiskFigures) -> Option<Finding> {
+    let stalls = figures.stalls;
+    if stalls.count == 0 {
         return None;
     }
-    let requests = if stops.overdue == 1 { "request was" } else { "requests were" };
-    let what = format!("The disk stood still: {stops}; {} {requests} overdue", stops.overdue);
+    let requests = if stalls.overdue == 1 { "request was" } else { "requests were" };
+    let what = format!("The disk stood still: {stalls}; {} {requests} overdue", stalls.overdue);
     let remedy = "Look for errors of the device in the system's log, and at the device itself \
                   (`smartctl`)";
     Some(Finding::new(FindingKind::DiskStalled, what, remedy))
 }
 
-/// Requests that were given up, unless stops explain them or those of [`super::classes`] that still
+/// Requests that were given up, unless stalls explain them or those of [`super::classes`] that still
 /// are held say more.
 fn overdue(figures: &DiskFigures) -> Option<Finding> {
     let count = figures.overdue.saturating_sub(figures.stalls.overdue);

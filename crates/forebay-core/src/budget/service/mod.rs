@@ -152,8 +152,8 @@ impl Service {
     }
 
     /// The disk had stood still for so long, in nanoseconds, until just now.
-    pub(super) fn stopped(&self, nanos: u64) {
-        self.totals.stopped(nanos);
+    pub(super) fn stalled(&self, nanos: u64) {
+        self.totals.stalled(nanos);
     }
 
     /// What was counted so far.

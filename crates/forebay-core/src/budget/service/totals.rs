@@ -24,7 +24,7 @@ pub(super) struct Totals {
     /// How much of the period that was.
     covered: AtomicU64,
     /// How much of the period the disk stood still.
-    stopped: AtomicU64,
+    stalled: AtomicU64,
     waited_nanos_in_all: AtomicU64,
     served_in_all: AtomicU64,
     counted_in_all: AtomicU64,
@@ -47,7 +47,7 @@ impl Totals {
         add(&self.over, sample.over);
         add(&self.served, sample.served);
         let nanos = now.nanos_since(sample.since);
-        let running = nanos.saturating_sub(get(&self.stopped));
+        let running = nanos.saturating_sub(get(&self.stalled));
         if sample.waited / WAITED_TENTHS < nanos / 10 || running > STALE_NANOS {
             return;
         }
@@ -68,8 +68,8 @@ impl Totals {
         let (counted, over, served) = (take(&self.counted), take(&self.over), take(&self.served));
         add(&self.counted_in_all, counted);
         add(&self.over_in_all, over);
-        let (covered, stopped) = (take(&self.covered), take(&self.stopped));
-        let running = nanos.saturating_sub(stopped);
+        let (covered, stalled) = (take(&self.covered), take(&self.stalled));
+        let running = nanos.saturating_sub(stalled);
         let waited = covered >= nanos / 4 * 3 && running <= STALE_NANOS;
         if waited {
             add(&self.waited_nanos_in_all, running);
@@ -80,8 +80,8 @@ impl Totals {
 
     /// The disk stood still for so long in this period: work waited, however little of it there
     /// was.
-    pub(super) fn stopped(&self, nanos: u64) {
-        self.stopped.fetch_add(nanos, Ordering::Relaxed);
+    pub(super) fn stalled(&self, nanos: u64) {
+        self.stalled.fetch_add(nanos, Ordering::Relaxed);
         self.waited_nanos_in_all.fetch_add(nanos, Ordering::Relaxed);
     }
 

@@ -44,15 +44,15 @@ fn backlog() -> String {
 }
 
 #[test]
-fn time_in_which_a_loaded_disk_stands_still_is_waited_time_and_a_stop() {
+fn time_in_which_a_loaded_disk_stands_still_is_waited_time_and_a_stall() {
     for shards in [1, 4] {
         let disk = disk_of(FAST, &hangs(&[(4_000, 10_000)]), &backlog(), shards);
         let seen = format!("{shards} shards: {disk:?}");
-        let stops = disk.stops.unwrap();
-        assert_eq!(stops.count, 1, "{seen}");
-        assert!((stops.seconds - 6.0).abs() < 0.01, "{seen}");
-        assert_eq!(stops.longest_seconds, stops.seconds, "{seen}");
-        assert!(stops.overdue > 100, "{seen}");
+        let stalls = disk.stops.unwrap();
+        assert_eq!(stalls.count, 1, "{seen}");
+        assert!((stalls.seconds - 6.0).abs() < 0.01, "{seen}");
+        assert_eq!(stalls.longest_seconds, stalls.seconds, "{seen}");
+        assert!(stalls.overdue > 100, "{seen}");
         assert!((disk.speed.unwrap() - 0.7).abs() < 0.03, "{seen}");
         assert!(disk.waited_seconds.unwrap() > 19.5, "{seen}");
         assert!((disk.running_speed(20.0).unwrap() - 1.0).abs() < 0.05, "{seen}");
@@ -61,44 +61,44 @@ fn time_in_which_a_loaded_disk_stands_still_is_waited_time_and_a_stop() {
 }
 
 #[test]
-fn each_of_several_stops_is_counted_however_long_they_are() {
+fn each_of_several_stalls_is_counted_however_long_they_are() {
     for length_ms in [150, 300, 600, 1_500] {
         let spans = (0..9).map(|n| (1_000 + n * 2_000, 1_000 + n * 2_000 + length_ms));
         let spans: Vec<(u64, u64)> = spans.collect();
         let disk = disk_of(FAST, &hangs(&spans), &backlog(), 1);
         let seen = format!("{length_ms} ms: {disk:?}");
-        let stops = disk.stops.unwrap();
+        let stalls = disk.stops.unwrap();
         let all = (9 * length_ms) as f64 / 1e3;
-        assert_eq!(stops.count, 9, "{seen}");
-        assert!((stops.seconds - all).abs() < 0.05, "{seen}");
-        assert!((stops.longest_seconds - length_ms as f64 / 1e3).abs() < 0.02, "{seen}");
+        assert_eq!(stalls.count, 9, "{seen}");
+        assert!((stalls.seconds - all).abs() < 0.05, "{seen}");
+        assert!((stalls.longest_seconds - length_ms as f64 / 1e3).abs() < 0.02, "{seen}");
         assert!((disk.speed.unwrap() - (1.0 - all / 20.0)).abs() < 0.04, "{seen}");
         assert!(disk.waited_seconds.unwrap() > 19.0, "{seen}");
     }
 }
 
 #[test]
-fn a_stop_that_lasts_when_the_run_ends_is_counted_until_then() {
+fn a_stall_that_lasts_when_the_run_ends_is_counted_until_then() {
     let disk = disk_of(FAST, &hangs(&[(15_000, 60_000)]), &backlog(), 2);
-    let stops = disk.stops.unwrap();
-    assert_eq!(stops.count, 1);
-    assert!((stops.seconds - 5.0).abs() < 0.01, "{stops:?}");
+    let stalls = disk.stops.unwrap();
+    assert_eq!(stalls.count, 1);
+    assert!((stalls.seconds - 5.0).abs() < 0.01, "{stalls:?}");
     assert!((disk.speed.unwrap() - 0.75).abs() < 0.03, "{disk:?}");
 }
 
 #[test]
-fn a_stop_under_a_light_load_is_named_too() {
+fn a_stall_under_a_light_load_is_named_too() {
     let one = reads("one", "[0]", 1, "4kB", 100);
     for (disk, faults) in [(FAST, [(4_000, 10_000)]), (HARD, [(4_000, 10_000)])] {
         let disk = disk_of(disk, &hangs(&faults), &one, 2);
-        let stops = disk.stops.unwrap();
-        assert_eq!((stops.count, stops.overdue), (1, 1), "{disk:?}");
-        assert!((stops.seconds - 6.0).abs() < 0.03, "{disk:?}");
+        let stalls = disk.stops.unwrap();
+        assert_eq!((stalls.count, stalls.overdue), (1, 1), "{disk:?}");
+        assert!((stalls.seconds - 6.0).abs() < 0.03, "{disk:?}");
     }
 }
 
 #[test]
-fn a_light_load_on_a_disk_that_answers_is_no_stop() {
+fn a_light_load_on_a_disk_that_answers_is_no_stall() {
     let loads = [
         reads("one", "[0]", 1, "4kB", 100),
         reads("one", "[0]", 1, "16MB", 100),
@@ -114,7 +114,7 @@ fn a_light_load_on_a_disk_that_answers_is_no_stop() {
 }
 
 #[test]
-fn a_stop_is_seen_in_the_samples_in_which_it_lasts() {
+fn a_stall_is_seen_in_the_samples_in_which_it_lasts() {
     let text = format!("{FAST}{}", hangs(&[(4_000, 10_000)]));
     let disk = DiskSpec::parse(&Source::new("disk.yaml", &text)).unwrap().build(1);
     let config = SimulationConfig {
@@ -127,7 +127,7 @@ fn a_stop_is_seen_in_the_samples_in_which_it_lasts() {
     let samples = series.ends_seconds.iter().zip(&series.disk.stopped_seconds);
     let (during, outside): (Vec<_>, Vec<_>) =
         samples.partition(|(end, _)| (4.0..10.5).contains(*end));
-    let stopped: f64 = during.iter().map(|(_, stopped)| **stopped).sum();
-    assert!((stopped - 6.0).abs() < 0.01, "{during:?}");
-    assert!(outside.iter().all(|(_, stopped)| **stopped == 0.0), "{outside:?}");
+    let stalled: f64 = during.iter().map(|(_, stalled)| **stalled).sum();
+    assert!((stalled - 6.0).abs() < 0.01, "{during:?}");
+    assert!(outside.iter().all(|(_, stalled)| **stalled == 0.0), "{outside:?}");
 }
