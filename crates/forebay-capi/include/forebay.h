@@ -394,7 +394,7 @@ int forebay_admit_nested(forebay_permit permit,
                          int op,
                          uint64_t len,
                          int64_t timeout_ns,
-                         forebay_permit *more);
+                         forebay_permit *nested);
 
 // The I/O has ended. `result` is what `pread` and the like return: the bytes that were moved, or a
 // negative number, which is counted as an error and whose duration says nothing about the disk.

@@ -167,13 +167,13 @@ pub unsafe extern "C" fn forebay_admit_nested(
     op: c_int,
     len: u64,
     timeout_ns: i64,
-    more: *mut forebay_permit,
+    nested: *mut forebay_permit,
 ) -> c_int {
     call_done(|| {
         with_class(class, |class| {
             let class = with_permit(permit, |permit| class.nested_in(permit))?;
             // SAFETY: the caller's.
-            let out = unsafe { Out::new(more, "more")? };
+            let out = unsafe { Out::new(nested, "nested")? };
             out.set(insert_permit(admit(&class, self::op(op)?, len, timeout_ns)?)?);
             Ok(())
         })
