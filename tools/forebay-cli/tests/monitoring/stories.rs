@@ -116,7 +116,7 @@ pub(crate) const STORIES: &[Story] = &[
     },
     Story {
         name: "a disk that stands still",
-        fires: &["ForebayDiskStopped", "ForebayRequestsOverdue"],
+        fires: &["ForebayDiskStalled", "ForebayRequestsOverdue"],
         // TROUBLE is 120 s here, and the runs that are told in words are shorter
         says: None,
         faults: "faults:\n- {kind: hang, from: TROUBLE, to: 126s}\n",
