@@ -1,4 +1,4 @@
-//! Freeing what was handed over: a large file a part at a time, small ones together.
+//! Freeing what was removed: a large file a part at a time, small ones together.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 
 use super::deletion::DeletedHow;
 use super::error::{DeleteErrorCause, DeleteOperation};
-use super::hand_over::JOBS_MAX;
 use super::item::Item;
+use super::jobs::JOBS_MAX;
 use super::open_file::{OpenFile, Opened, SMALL_MAX};
 use super::state::{LOOK_PERIOD, RETRIES_MAX, Worker};
 use crate::Class;
@@ -214,7 +214,7 @@ impl Worker {
         self.shared.counts().add_step(self.now(), bytes, commands);
     }
 
-    /// Waits for a permit, and hands over meanwhile.
+    /// Waits for a permit, and does jobs meanwhile.
     fn admit(
         &mut self,
         class: &Class,

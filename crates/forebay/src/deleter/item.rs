@@ -1,4 +1,4 @@
-//! What was handed over, and where it is.
+//! What was removed, and where it is.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::flusher::Flusher;
 use super::trash::Trash;
 use crate::Class;
 
-/// A file that was handed over.
+/// A file that was removed.
 pub(super) struct Item {
     pub(super) target: Arc<Target>,
     pub(super) place: Place,

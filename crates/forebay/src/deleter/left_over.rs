@@ -119,7 +119,7 @@ impl Worker {
             // What cannot be listed is no reason not to move more there.
             let _ = self.adopt(&trash, &left, false);
         }
-        self.end_finishes();
+        self.end_emptied();
     }
 
     fn look_at(&mut self, mut watched: Watched) {
@@ -140,13 +140,13 @@ impl Worker {
         self.watched.push(watched);
     }
 
-    /// Ends each finish of a trash in which nothing is left.
-    pub(super) fn end_finishes(&mut self) {
-        for finish in std::mem::take(&mut self.finishing) {
-            if self.has_left(&finish.trash) {
-                self.finishing.push(finish);
+    /// Ends each emptying of a trash in which nothing is left.
+    pub(super) fn end_emptied(&mut self) {
+        for emptying in std::mem::take(&mut self.emptying) {
+            if self.has_left(&emptying.trash) {
+                self.emptying.push(emptying);
             } else {
-                self.shared.end_scan(&finish.target);
+                self.shared.end_scan(&emptying.target);
             }
         }
     }

@@ -9,8 +9,8 @@ mod entry_name;
 mod error;
 mod flusher;
 mod freeing;
-mod hand_over;
 mod item;
+mod jobs;
 mod lease;
 mod left_over;
 mod open_file;
@@ -52,8 +52,7 @@ use crate::sys::sync::Clock;
 ///   returns that is durable. What is in the trash when the process ends, in whatever way, is
 ///   deleted by another deleter: by one that deletes in the same directory, within a second, or
 ///   by [`Deleter::empty_trash`].
-/// - Each file in a trash has one deleter at a time, of whichever process. Its claim ends with
-///   its
+/// - Each file in a trash has one deleter at a time, of whichever process. Its claim ends with its
 ///   process. So several may use one trash: each keeps its rate, and no file is freed or counted
 ///   twice.
 /// - A step frees at most what the disk does within its [effective

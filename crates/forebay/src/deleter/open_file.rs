@@ -59,7 +59,7 @@ pub(super) enum Opened {
 }
 
 impl OpenFile {
-    /// Opens what was handed over, all in one trash; what is not to be freed in steps is unlinked.
+    /// Opens what was removed, all in one trash; what is not to be freed in steps is unlinked.
     pub(super) fn open_all(items: Vec<Item>) -> Vec<Result<Opened, (Item, DeleteErrorCause)>> {
         let looked_up: Vec<_> = items.iter().map(Self::look_up).collect();
         let entries = items.iter().zip(&looked_up).filter(|(_, looked_up)| looked_up.is_ok());

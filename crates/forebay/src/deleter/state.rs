@@ -42,10 +42,10 @@ pub(super) struct Worker {
     pub(super) opened: VecDeque<OpenFile>,
     /// What other deleters have.
     pub(super) watched: Vec<Watched>,
-    pub(super) finishing: Vec<Finish>,
+    pub(super) emptying: Vec<Emptying>,
     pub(super) held: usize,
     /// Those that wait until nothing does.
-    pub(super) settling: Vec<Arc<Target>>,
+    pub(super) draining: Vec<Arc<Target>>,
     pub(super) pace: Pace,
     pub(super) rate: Option<u64>,
     pub(super) looked: Option<Time>,
@@ -60,8 +60,8 @@ pub(super) struct Watched {
     pub(super) numbers: VecDeque<u64>,
 }
 
-/// A [`empty_trash`](crate::Deleter::empty_trash) that ends when nothing is left in this trash.
-pub(super) struct Finish {
+/// An [`empty_trash`](crate::Deleter::empty_trash) that ends when nothing is left in this trash.
+pub(super) struct Emptying {
     pub(super) target: Arc<Target>,
     pub(super) trash: Arc<Trash>,
 }
@@ -87,9 +87,9 @@ impl Worker {
             queue: VecDeque::new(),
             opened: VecDeque::new(),
             watched: Vec::new(),
-            finishing: Vec::new(),
+            emptying: Vec::new(),
             held: 0,
-            settling: Vec::new(),
+            draining: Vec::new(),
             pace: Pace::default(),
             rate,
             looked: None,

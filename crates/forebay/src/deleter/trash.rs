@@ -1,4 +1,4 @@
-//! Trash directories: where files wait that were handed over, and where the next process finds them.
+//! Trash directories: where files wait that were removed, and where the next process finds them.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};

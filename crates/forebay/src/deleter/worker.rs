@@ -1,4 +1,4 @@
-//! The thread of a deleter: it hands files over, and frees one step after another.
+//! The thread of a deleter: it removes files, and frees one step after another.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use forebay_core::Time;
 
 use super::error::{DeleteErrorCause, DeleteOperation};
-use super::hand_over::JOBS_MAX;
+use super::jobs::JOBS_MAX;
 use super::shared::{Job, Shared};
 use super::state::{LOOK_PERIOD, Worker};
 use crate::permit::Parking;
@@ -60,15 +60,15 @@ impl Worker {
                 continue;
             }
             self.pace.rest(now);
-            self.end_finishes();
+            self.end_emptied();
             if !self.watched.is_empty() {
                 self.sleep_until(Some(self.now().plus_nanos(LOOK_PERIOD)));
                 continue;
             }
-            if !self.settling.is_empty() && self.put_off.is_empty() {
+            if !self.draining.is_empty() && self.put_off.is_empty() {
                 self.directories.close_unused();
-                let settled = std::mem::take(&mut self.settling);
-                settled.iter().for_each(|target| self.shared.end_scan(target));
+                let drained = std::mem::take(&mut self.draining);
+                drained.iter().for_each(|target| self.shared.end_scan(target));
             }
             if now.nanos_since(idle_since) >= IDLE_MAX {
                 self.directories.close_unused();

@@ -65,9 +65,9 @@ fn dropped_handles_stop_nothing() {
     let path = bed.file("file", 4 * MIB);
     let deleter = bed.deleter();
     drop(deleter.delete(&path));
-    let settled = deleter.drain();
+    let drained = deleter.drain();
     drop(deleter);
-    settled.wait().unwrap();
+    drained.wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
 }
 

@@ -3,8 +3,8 @@
 
 mod bad_input;
 mod descriptors;
+mod emptying;
 mod files;
-mod finishers;
 mod fixture;
 mod growth;
 mod handles;

@@ -69,7 +69,7 @@ impl Bed {
         path
     }
 
-    /// Deletions of which the last are not handed over before others are freed: a deleter keeps
+    /// Deletions of which the last are not removed before others are freed: a deleter keeps
     /// no more than 64 directories open.
     pub(crate) fn deletions(&self) -> Vec<Deletion> {
         let options = DeleterOptions::new().always_in_steps(true).free_bytes_min(Some(0));

@@ -68,14 +68,14 @@ fn deleter(dir: &Path, seed: u64) -> Deleter {
     Deleter::new(&class, options).unwrap()
 }
 
-/// After whatever happened: those that were handed over are gone, all others are as they were, and
+/// After whatever happened: those that were removed are gone, all others are as they were, and
 /// another deleter deletes what was left.
-fn check(dir: &Path, seed: u64, handed_over: &BTreeSet<u64>) {
+fn check(dir: &Path, seed: u64, removed: &BTreeSet<u64>) {
     let check_files = || {
         for n in 0..FILES {
             match fs::read(dir.join(n.to_string())) {
                 Ok(found) => {
-                    assert!(!handed_over.contains(&n), "{seed}: {n} is there");
+                    assert!(!removed.contains(&n), "{seed}: {n} is there");
                     assert!(found == content(seed, n), "{seed}: {n} is another");
                 }
                 Err(error) => assert!(n % 2 == 0, "{seed}: {n}: {error}"),
@@ -90,22 +90,22 @@ fn check(dir: &Path, seed: u64, handed_over: &BTreeSet<u64>) {
     assert!(!dir.join(".forebay-trash").exists(), "{seed}: something is left");
 }
 
-pub(crate) fn what_was_handed_over_is_gone_after_power_cuts() {
+pub(crate) fn what_was_removed_is_gone_after_power_cuts() {
     for kind in ["ext4", "xfs"] {
         let Some(mut on) = file_system(kind) else { return };
         let mut kept = 0;
         for seed in 0..cuts() {
             let dir = on.point.join("data");
             make(&dir, seed);
-            let handed_over = delete_until_the_power_goes(&on, &dir, seed);
-            kept += handed_over.len();
+            let removed = delete_until_the_power_goes(&on, &dir, seed);
+            kept += removed.len();
             assert!(on.start_again("discard"), "{kind}, {seed}: no file system is left");
-            check(&dir, seed, &handed_over);
+            check(&dir, seed, &removed);
             fs::remove_dir_all(&dir).unwrap();
         }
         let cache = on.disk().write_cache().unwrap();
         eprintln!(
-            "{kind}: {kept} files handed over in {} cuts, {} writes lost",
+            "{kind}: {kept} files removed in {} cuts, {} writes lost",
             cache.cuts, cache.lost
         );
         assert_eq!(cache.cuts, cuts());
@@ -113,20 +113,20 @@ pub(crate) fn what_was_handed_over_is_gone_after_power_cuts() {
     }
 }
 
-/// Which were handed over before.
+/// Which were removed before.
 fn delete_until_the_power_goes(on: &ServedFileSystem, dir: &Path, seed: u64) -> BTreeSet<u64> {
     let deleter = deleter(dir, seed);
-    // while files are handed over, and while they are freed
+    // while files are removed, and while they are freed
     let writes = if seed % 4 < 2 { 60 } else { 12 };
     on.disk().cut_power_after(1 + Rng::new(seed, &[1]).below(writes));
-    let mut handed_over = BTreeSet::new();
+    let mut removed = BTreeSet::new();
     let mut deletions = Vec::new();
     // some at a time, so that there are several flushes
     for batch in to_delete(dir).chunks(5) {
         for deletion in deleter.delete_all(batch) {
             if deletion.wait_removed().is_ok() {
                 let name = deletion.path().file_name().unwrap();
-                handed_over.insert(name.to_str().unwrap().parse().unwrap());
+                removed.insert(name.to_str().unwrap().parse().unwrap());
             }
             deletions.push(deletion);
         }
@@ -147,7 +147,7 @@ fn delete_until_the_power_goes(on: &ServedFileSystem, dir: &Path, seed: u64) -> 
     deletions.iter().for_each(|deletion| drop(deletion.wait()));
     // whatever it says of a disk that is off
     drop(deleter.drain().wait());
-    handed_over
+    removed
 }
 
 /// Whether this process is to delete.
@@ -155,7 +155,7 @@ pub(crate) fn is_deleter() -> bool {
     std::env::var_os(DELETER).is_some()
 }
 
-/// Deletes, and tells of each file that it was handed over.
+/// Deletes, and tells of each file that it was removed.
 pub(crate) fn run_deleter() -> ExitCode {
     let told = std::env::var(DELETER).unwrap();
     let (seed, dir) = told.split_once(' ').unwrap();
@@ -177,19 +177,19 @@ pub(crate) fn run_deleter() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-pub(crate) fn what_a_killed_process_handed_over_is_deleted_by_the_next() {
+pub(crate) fn what_a_killed_process_removed_is_deleted_by_the_next() {
     for kind in ["ext4", "xfs"] {
         let Some(on) = file_system(kind) else { return };
         let mut kept = 0;
         for seed in 0..cuts() {
             let dir = on.point.join("data");
             make(&dir, seed);
-            let handed_over = delete_until_killed(&dir, seed);
-            kept += handed_over.len();
-            check(&dir, seed, &handed_over);
+            let removed = delete_until_killed(&dir, seed);
+            kept += removed.len();
+            check(&dir, seed, &removed);
             fs::remove_dir_all(&dir).unwrap();
         }
-        eprintln!("{kind}: {kept} files handed over in {} kills", cuts());
+        eprintln!("{kind}: {kept} files removed in {} kills", cuts());
         on.check();
     }
 }
@@ -203,8 +203,8 @@ fn delete_until_killed(dir: &Path, seed: u64) -> BTreeSet<u64> {
     let mut rng = Rng::new(seed, &[2]);
     let lines = rng.below(FILES / 2 + 1);
     let mut told = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let mut handed_over = BTreeSet::new();
-    let mut add = |line: String| line.parse().is_ok_and(|n| handed_over.insert(n));
+    let mut removed = BTreeSet::new();
+    let mut add = |line: String| line.parse().is_ok_and(|n| removed.insert(n));
     for line in told.by_ref().take(lines as usize) {
         add(line);
     }
@@ -214,5 +214,5 @@ fn delete_until_killed(dir: &Path, seed: u64) -> BTreeSet<u64> {
         add(line);
     });
     child.wait().unwrap();
-    handed_over
+    removed
 }

@@ -127,8 +127,8 @@ fn of_failures(can_mount: &Result<(), String>) -> Vec<Trial> {
 /// How files are deleted.
 fn of_deletes(can_mount: &Result<(), String>) -> Vec<Trial> {
     named![can_mount;
-        deletes::what_was_handed_over_is_gone_after_power_cuts: ["mkfs.ext4", "mkfs.xfs"],
-        deletes::what_a_killed_process_handed_over_is_deleted_by_the_next:
+        deletes::what_was_removed_is_gone_after_power_cuts: ["mkfs.ext4", "mkfs.xfs"],
+        deletes::what_a_killed_process_removed_is_deleted_by_the_next:
             ["mkfs.ext4", "mkfs.xfs"],
         discards::the_image_shrinks_as_a_file_is_freed: ["mkfs.ext4", "mkfs.xfs"],
         discards::what_was_not_written_yet_is_not_written_to_be_deleted: ["mkfs.ext4", "mkfs.xfs"],

@@ -88,7 +88,7 @@ impl<'a> Deletes<'a> {
         if self.is_at(&entry) {
             return Ok(());
         }
-        self.settle();
+        self.drain();
         path.clone_into(&mut self.trash);
         self.deleter = match no_discards(&dir) {
             Some(why) => {
@@ -199,26 +199,26 @@ impl<'a> Deletes<'a> {
     }
 
     /// Waits until all that was handed over is freed, or the user wants the end.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn drain(&mut self) {
         self.hand_over();
         self.wait(|deletes| deletes.moving.is_empty() && deletes.freeing.is_empty());
         if let Some(deleter) = &self.deleter {
-            let settled = deleter.drain();
+            let drained = deleter.drain();
             // of all deleters of the class, and small files share steps
             self.counts.steps = deleter.snapshot().steps;
-            self.wait(|_| settled.progress().state == DeletionState::Ended);
+            self.wait(|_| drained.progress().state == DeletionState::Ended);
         }
     }
 
     /// Frees what is in the trash in `dir`.
-    pub(super) fn finish(&mut self, dir: &Path) -> Result<(), Failure> {
-        self.settle();
+    pub(super) fn empty_trash(&mut self, dir: &Path) -> Result<(), Failure> {
+        self.drain();
         let (deleter, path) = (self.pacing.deleter(None)?, dir.to_owned());
         let deletion = deleter.empty_trash(dir);
         dir.clone_into(&mut self.trash);
         (self.deleter, self.here) = (Some(deleter), None);
         self.freeing.push_back(Waiting { path, deletion });
-        self.settle();
+        self.drain();
         Ok(())
     }
 

@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     deletes.verbose = options.verbose;
     deletes.dry_run = options.dry_run;
     for dir in &options.empty_trash {
-        deletes.finish(dir)?;
+        deletes.empty_trash(dir)?;
     }
     for path in &options.paths {
         if deletes.is_stopped() {
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         }
         one(Path::new(path), options, &mut deletes)?;
     }
-    deletes.settle();
+    deletes.drain();
     let left = deletes.left();
     let counts = deletes.into_counts();
     if interrupt.is_raised() {

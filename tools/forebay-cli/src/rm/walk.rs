@@ -159,7 +159,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         let Some((level, above)) = self.levels.pop() else { return Ok(()) };
         if self.deletes.is_at(&level.entry) {
             // what waits to be freed is in it
-            self.deletes.settle();
+            self.deletes.drain();
         }
         let may_be_full = self.deletes.counts.failed > level.failed_before;
         if !self.deletes.is_stopped() {

@@ -10,7 +10,7 @@ use forebay::{Deleter, DeleterOptions, Deletion, DeletionState, Scheduler};
 
 use crate::fixture::{Bed, MIB};
 
-/// What a process of its own does, and in which directory: `finish DIR`, `delete DIR` or `fork DIR`.
+/// What a process of its own does, and in which directory: `empty DIR`, `delete DIR` or `fork DIR`.
 const AS_PROCESS: &str = "FOREBAY_TEST_DELETER_PROCESS";
 /// At how many moments processes are killed; 8 if it is not set.
 const KILLS: &str = "FOREBAY_TEST_KILLS";
@@ -19,8 +19,8 @@ const RATE: u64 = 32 * MIB;
 const FILES: u64 = 12;
 /// Rounds until both of two processes have had a part.
 const ROUNDS_MAX: u32 = 8;
-/// Longer than it takes to finish what another process left, on any machine.
-const FINISH_MAX: Duration = Duration::from_secs(60);
+/// Longer than it takes to delete what another process left, on any machine.
+const EMPTY_MAX: Duration = Duration::from_secs(60);
 const FILE: u64 = 4 * MIB;
 
 /// A process with a deleter. It writes how many files and bytes are deleted, again and again.
@@ -91,7 +91,7 @@ fn a_process_of_its_own() {
     let (work, dir) = what.split_once(' ').unwrap();
     let scheduler = Scheduler::builder().build().unwrap();
     // Long enough to be killed on the way.
-    let rate = if work == "finish" { RATE } else { RATE / 8 };
+    let rate = if work == "empty" { RATE } else { RATE / 8 };
     let options = DeleterOptions::new().always_in_steps(true).rate(rate).free_bytes_min(Some(0));
     let class = scheduler.add_class("deletes", 50).unwrap();
     let deleter = Deleter::new(&class, options).unwrap();
@@ -100,7 +100,7 @@ fn a_process_of_its_own() {
     writeln!(out, "\nready").unwrap();
     std::io::stdin().read_line(&mut String::new()).unwrap();
     let deletions: Vec<Deletion> = match work {
-        "finish" | "fork" => vec![deleter.empty_trash(dir)],
+        "empty" | "fork" => vec![deleter.empty_trash(dir)],
         _ => deleter.delete_all((0..FILES).map(|n| Path::new(dir).join(n.to_string()))),
     };
     let mut tell = || {
@@ -108,7 +108,7 @@ fn a_process_of_its_own() {
         writeln!(out, "so far {} {}.", done.files, done.bytes).unwrap();
     };
     match work {
-        "finish" => {}
+        "empty" => {}
         "fork" => {
             while deleter.snapshot().backlog_files == 0 {
                 std::thread::sleep(Duration::from_millis(1));
@@ -134,12 +134,12 @@ fn leave_files(bed: &Bed) {
 }
 
 #[test]
-fn two_processes_that_finish_one_trash_share_it_and_each_keeps_its_rate() {
+fn two_processes_that_empty_one_trash_share_it_and_each_keeps_its_rate() {
     // A process that the machine holds up for long finds nothing left to share.
     let shared = (0..ROUNDS_MAX).any(|_| {
         let bed = Bed::new();
         leave_files(&bed);
-        let mut both = [(); 2].map(|()| Process::start("finish", bed.dir()));
+        let mut both = [(); 2].map(|()| Process::start("empty", bed.dir()));
         let began = Instant::now();
         both.iter_mut().for_each(Process::begin);
         let [one, other] = both.map(Process::end);
@@ -163,7 +163,7 @@ fn what_a_killed_process_was_at_is_taken_over_and_nothing_is_freed_twice() {
     for moment in moments() {
         let bed = Bed::new();
         leave_files(&bed);
-        let [mut killed, mut other] = [(); 2].map(|()| Process::start("finish", bed.dir()));
+        let [mut killed, mut other] = [(); 2].map(|()| Process::start("empty", bed.dir()));
         [&mut killed, &mut other].into_iter().for_each(Process::begin);
         std::thread::sleep(moment);
         let (killed, other) = (killed.kill(), other.end());
@@ -174,7 +174,7 @@ fn what_a_killed_process_was_at_is_taken_over_and_nothing_is_freed_twice() {
 }
 
 #[test]
-fn a_finish_waits_for_a_deleter_that_is_there_and_takes_over_when_it_is_killed() {
+fn emptying_waits_for_a_deleter_that_is_there_and_takes_over_when_it_is_killed() {
     for moment in moments() {
         let bed = Bed::new();
         (0..FILES).for_each(|n| _ = bed.file(&n.to_string(), FILE));
@@ -182,16 +182,16 @@ fn a_finish_waits_for_a_deleter_that_is_there_and_takes_over_when_it_is_killed()
         owner.begin();
         owner.wait_for("so far");
         let deleter = bed.deleter();
-        let finish = deleter.empty_trash(bed.dir());
+        let emptying = deleter.empty_trash(bed.dir());
         std::thread::sleep(moment);
         assert_eq!(deleter.snapshot().files, 0, "it deleted what is another's");
-        assert_ne!(finish.progress().state, DeletionState::Ended);
+        assert_ne!(emptying.progress().state, DeletionState::Ended);
         let killed = owner.kill();
-        let finished = finish.wait().unwrap();
+        let emptied = emptying.wait().unwrap();
         deleter.drain().wait().unwrap();
         assert_eq!(bed.names(), [""; 0], "{moment:?}");
-        let files = finished.files + killed.0;
-        assert!(finished.files > 0 && files <= FILES, "{moment:?}: {finished:?} {killed:?}");
+        let files = emptied.files + killed.0;
+        assert!(emptied.files > 0 && files <= FILES, "{moment:?}: {emptied:?} {killed:?}");
     }
 }
 
@@ -219,16 +219,16 @@ fn what_a_killed_process_was_at_is_taken_over_although_its_forked_child_goes_on(
     owner.child.kill().unwrap();
     owner.child.wait().unwrap();
     let deleter = bed.deleter();
-    let finish = deleter.empty_trash(bed.dir());
+    let emptying = deleter.empty_trash(bed.dir());
     let began = Instant::now();
-    while finish.progress().state != DeletionState::Ended && began.elapsed() < FINISH_MAX {
+    while emptying.progress().state != DeletionState::Ended && began.elapsed() < EMPTY_MAX {
         std::thread::sleep(Duration::from_millis(10));
     }
-    let state = finish.progress().state;
+    let state = emptying.progress().state;
     let child = rustix::process::Pid::from_raw(child).unwrap();
     rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
-    assert_eq!(state, DeletionState::Ended, "{:?}", finish.progress());
-    assert!(finish.wait().unwrap().files > 0);
+    assert_eq!(state, DeletionState::Ended, "{:?}", emptying.progress());
+    assert!(emptying.wait().unwrap().files > 0);
     deleter.drain().wait().unwrap();
     assert_eq!(bed.names(), [""; 0]);
 }
@@ -242,7 +242,7 @@ fn moments() -> impl Iterator<Item = Duration> {
 
 /// Its first files were counted twice: in the backlog, and as deleted.
 #[test]
-fn a_second_finish_waits_for_the_first_and_counts_nothing_twice() {
+fn emptying_again_waits_for_the_first_and_counts_nothing_twice() {
     let bed = Bed::new();
     leave_files(&bed);
     let options = DeleterOptions::new().always_in_steps(true).rate(RATE);

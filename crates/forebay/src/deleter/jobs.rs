@@ -1,4 +1,4 @@
-//! Handing files over: each leaves its path, durably, before it is said to have.
+//! What a deleter is asked for. Each file leaves its path, durably, before it is said to have.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -16,11 +16,11 @@ use super::error::{DeleteErrorCause, DeleteOperation, During};
 use super::item::{Held, Item, Place};
 use super::lease;
 use super::shared::Job;
-use super::state::{Finish, Worker};
+use super::state::{Emptying, Worker};
 use super::trash::Trash;
 use crate::direct_file::file_number_of;
 
-/// As many jobs are handed over at a time.
+/// As many jobs are done at a time.
 pub(super) const JOBS_MAX: usize = 1024;
 /// Files that are unlinked and kept open at a time.
 const HELD_MAX: usize = 64;
@@ -60,7 +60,7 @@ struct Batch {
 }
 
 impl Worker {
-    /// Hands over what was asked for since; whether there was anything.
+    /// Does what was asked for since; whether there was anything.
     pub(super) fn take_jobs(&mut self) -> bool {
         let room = JOBS_MAX.saturating_sub(self.put_off.len());
         let jobs = self.shared.take_jobs(room);
@@ -71,20 +71,20 @@ impl Worker {
         while !self.put_off.is_empty() && self.put_off.len() < before {
             before = self.put_off.len();
             let jobs = std::mem::take(&mut self.put_off);
-            self.hand_over(jobs);
+            self.do_jobs(jobs);
         }
         came
     }
 
-    /// Hands over all of `jobs` that there is room for, with one flush of each directory.
-    fn hand_over(&mut self, mut jobs: VecDeque<Job>) {
+    /// Does all of `jobs` that there is room for, with one flush of each directory.
+    fn do_jobs(&mut self, mut jobs: VecDeque<Job>) {
         let mut batch = Batch::default();
         while let Some(job) = jobs.pop_front() {
             let result = match &job {
                 Job::Delete(target) => self.delete(target, &mut batch),
-                Job::EmptyTrash(target) => self.finish(target),
+                Job::EmptyTrash(target) => self.empty_trash(target),
                 Job::Drain(target) => {
-                    self.settling.push(Arc::clone(target));
+                    self.draining.push(Arc::clone(target));
                     Ok(())
                 }
             };
@@ -236,7 +236,7 @@ impl Worker {
 
     /// Deletes what other deleters left in the trash of a directory, and waits for what those
     /// that are still there have in it.
-    fn finish(&mut self, target: &Arc<Target>) -> Result<(), NotDone> {
+    fn empty_trash(&mut self, target: &Arc<Target>) -> Result<(), NotDone> {
         let known = self.directories.get(&target.path, &self.shared.class)?;
         let directory = known.ok_or(NotDone::PutOff)?;
         if !target.begin() {
@@ -261,7 +261,7 @@ impl Worker {
         }
         self.adopt(&trash, target, true)?;
         target.note_removed();
-        self.finishing.push(Finish { target: Arc::clone(target), trash });
+        self.emptying.push(Emptying { target: Arc::clone(target), trash });
         Ok(())
     }
 
