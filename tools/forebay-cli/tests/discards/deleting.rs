@@ -88,8 +88,8 @@ pub(crate) fn what_was_left() {
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     assert!(bed.point.join(".forebay-trash").exists());
-    let finish = ["rm", "--empty-trash", text(&bed.point)];
-    said(&forebay(&finish).output().unwrap(), 0);
+    let empty_trash = ["rm", "--empty-trash", text(&bed.point)];
+    said(&forebay(&empty_trash).output().unwrap(), 0);
     assert!(!bed.point.join(".forebay-trash").exists());
     assert_eq!(fs::read(kept.join("0")).unwrap(), before);
     said(&forebay(&["rm", "-r", text(&kept)]).output().unwrap(), 0);

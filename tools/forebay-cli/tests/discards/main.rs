@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         ("without_discards_files_are_unlinked_at_once", deleting::without_discards),
         ("other_file_systems_need_a_flag", deleting::other_file_systems),
         ("what_may_not_be_deleted_fails_alone", deleting::what_may_not_be_deleted),
-        ("what_a_killed_delete_left_is_finished", deleting::what_was_left),
+        ("what_a_killed_delete_left_is_freed", deleting::what_was_left),
     ];
     let tests = tests.map(|(name, test)| trial(name, test, missing.as_ref()));
     libtest_mimic::run(&arguments, tests.into()).exit_code()
