@@ -306,7 +306,7 @@ impl IoGroup {
         self.shared.budget.counters(now)
     }
 
-    /// For how long the disk has [stood still](GroupCounters) `now`, in
+    /// For how long the disk has [stalled](GroupCounters) `now`, in
     /// nanoseconds; `None` where it answers or has nothing to do.
     pub fn stalled_nanos(&self, now: Time) -> Option<u64> {
         self.shared.budget.overdue.stalled_nanos(now)

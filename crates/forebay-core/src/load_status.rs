@@ -8,11 +8,11 @@ pub struct LoadStatus {
     /// Thousandths of what its figures say that the disk did when work last
     /// waited for it; `None` before any has. Healthy is 900 or more: much less
     /// means that the figures are wrong for this mix, or the disk is not itself.
-    /// Of several groups the lowest. Zero while the disk [stands still](GroupCounters).
+    /// Of several groups the lowest. Zero while the disk [stalls](GroupCounters).
     pub speed_permille: Option<u64>,
     /// What became of the latency target, if there is one: it holds, and is
     /// attainable, where it does and is in all groups; the window is the smallest.
-    /// It does not hold while the disk stands still.
+    /// It does not hold while the disk stalls.
     pub target: Option<LatencyTargetStatus>,
     /// For how long work has waited, and how many requests were within the target.
     pub counters: GroupCounters,

@@ -13,7 +13,7 @@ use crate::sys::fork::Forked;
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AdmitError {
-    /// A length that the operation cannot have.
+    /// No bytes, for another operation than a flush.
     #[error("{op:?} of 0 bytes: give at least 1 byte; only a flush has no length")]
     ZeroLength {
         /// The operation.
