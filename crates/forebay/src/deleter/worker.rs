@@ -22,7 +22,7 @@ pub(super) fn ask(shared: &Arc<Shared>, jobs: Vec<Job>) {
     if !shared.ask(jobs) {
         return;
     }
-    let builder = thread::Builder::new().name(String::from("forebay-discard"));
+    let builder = thread::Builder::new().name(String::from("forebay-deleter"));
     let of_thread = Arc::clone(shared);
     if let Err(error) = signals::blocked(|| builder.spawn(move || work(&of_thread))) {
         shared.fail(&DeleteErrorCause::io(DeleteOperation::StartThread, &error));

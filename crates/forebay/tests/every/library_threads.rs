@@ -123,7 +123,7 @@ fn signals_of_the_process_reach_no_thread_of_the_library() {
         waiting.push(future);
     }
     let threads = blocked_signals();
-    for expected in ["forebay-discard", "forebay-disk-", "forebay-files", "forebay-look"] {
+    for expected in ["forebay-deleter", "forebay-disk-", "forebay-files", "forebay-look"] {
         assert!(
             threads.iter().any(|(name, _)| name.starts_with(expected)),
             "{expected}: {threads:?}"
