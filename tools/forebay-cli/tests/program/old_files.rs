@@ -1,5 +1,6 @@
 //! Files that the program wrote at commit 15957d5 are read by this one. `old-files` has one of each
-//! kind: measurements, figures, regions, results, a surface, and what interrupted runs leave.
+//! kind: measurements, figures, regions, results, a surface, and what interrupted runs leave. Old names
+//! of options are taken too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -102,6 +103,31 @@ fn what_old_interrupted_runs_left_is_read() {
     let Ended { code, stderr, .. } = forebay(&arguments);
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("grid"), "{stderr}");
+}
+
+/// Each command fails for what it was given, and not for the name of the option.
+#[test]
+fn old_names_of_options_are_taken() {
+    let [jobs, properties, surface] = ["jobs.yaml", "forebay.yaml", "surface.csv"].map(old);
+    let jobs = ["sim", "run", jobs.to_str().unwrap(), "--disk", "gp3", "--duration", "10ms"];
+    for control in ["knee", "figures"] {
+        output(&[&jobs[..], &["--control", control]].concat());
+    }
+    let properties = properties.to_str().unwrap();
+    let goal = ["--goal", "db:p95=2ms", "--class", "db=a:1000", "--properties", properties];
+    let govern = [&["govern", "--disk", "no-such-disk"][..], &goal].concat();
+    let surface = ["explore", "--from", surface.to_str().unwrap()];
+    let another = ["--output", "/nowhere/forebay.yaml", "--another-disk"];
+    for (arguments, words) in [
+        (&["tune", "--destroy-device-data", "/nowhere"][..], "cannot find `/nowhere`"),
+        (&["explore", "--disk", "no-such-disk"], "no such disk"),
+        (&[&surface[..], &another].concat(), "`/nowhere/forebay.yaml` is not there"),
+        (&govern, "there is no disk no-such-disk"),
+    ] {
+        forebay(arguments).complains(2, &[words]);
+    }
+    let in_class = ["run", "--class", "tests", "--require", "--disk", "no-such-disk", "--", "true"];
+    forebay(&in_class).complains(125, &["there is no disk no-such-disk"]);
 }
 
 #[test]
