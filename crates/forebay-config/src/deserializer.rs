@@ -2,6 +2,8 @@
 //!
 //! A YAML library is generic over what it reads, so each type of a file compiles much of it again.
 //! What is generic here is short.
+//!
+//! Decision: `docs/decisions/0049-reading-files.md`.
 
 use std::cell::Cell;
 use std::collections::HashSet;
