@@ -52,7 +52,7 @@ fn fewer_than_nine_usable_cells_are_too_few() {
 fn a_surface_of_reads_alone_is_too_little() {
     let text = (1..20).map(|load| format!("0,{load}000,1,2\n")).collect::<String>();
     let surface = Grid::parse_csv("s.csv", &format!("{HEADER}{text}")).unwrap();
-    assert!(unfit(&surface, "p95=3ms").contains("alongside writes"));
+    assert!(unfit(&surface, "p95=3ms").contains("reads with writes"));
 }
 
 #[test]
