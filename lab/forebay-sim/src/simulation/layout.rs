@@ -101,7 +101,7 @@ fn fixed_len(job: &Job) -> u64 {
     if is_growing(job) { 0 } else { rounded_up(len) }
 }
 
-/// The room that so many bytes take.
+/// The room that `len` bytes take.
 fn rounded_up(len: u64) -> u64 {
     len.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX)
 }
