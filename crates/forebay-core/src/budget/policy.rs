@@ -57,7 +57,8 @@ pub enum Policy {
     /// A bound on the disk time that is unfinished in the disk (the window), and on the disk time
     /// that is sent per second (the pace). [`Control`](crate::Control) decides how large they are.
     PaceWindow {
-        /// How long requests may wait inside the disk; zero for as long as the disk needs.
+        /// The disk time that the window begins with, if the disk needs no more; zero for as much
+        /// as it needs. Trials change it from there.
         latency_goal: Duration,
         /// Latency of the idle disk, if known; learnt otherwise.
         base_latency: Option<Duration>,
