@@ -75,17 +75,14 @@ def wait(asked: tuple[int, int, int], timeout: Optional[float]) -> int:
     permit, waiting = events.ask(asked)
     if permit:
         return permit
-    handles_signals = threading.current_thread() is threading.main_thread()
+    longest = SIGNALS_MS if threading.current_thread() is threading.main_thread() else None
     poll = select.poll()
     poll.register(events.fd, select.POLLIN)
     try:
         while waiting not in of_thread.ended:
             left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
-            if handles_signals:
-                ready = poll.poll(SIGNALS_MS if left is None else min(left, SIGNALS_MS))
-            else:
-                ready = poll.poll(left)
-            if not ready and left == 0:
+            waits = [ms for ms in (left, longest) if ms is not None]
+            if not poll.poll(min(waits, default=None)) and left == 0:
                 raise TimedOut(E_TIMED_OUT, "no permit within the time given", 0)
             while ended := events.next():
                 of_thread.ended[ended[0]] = ended[1:]

@@ -145,7 +145,7 @@ struct Value<'t> {
     /// How many values were read through aliases.
     aliased_values: &'t Cell<usize>,
     index: usize,
-    /// Where the alias is that stands for this value, or for what it is in.
+    /// The position of the alias through which this value is read, itself or as a part.
     alias: Option<Position>,
     depth: usize,
 }

@@ -182,7 +182,7 @@ impl Strategy {
     /// All, in the order in which they are compared.
     pub const ALL: [Self; 4] = [Self::Append, Self::Truncate, Self::Fallocate, Self::Double];
 
-    /// What it is called.
+    /// Its name in options and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Append => "append",

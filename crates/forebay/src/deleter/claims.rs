@@ -14,7 +14,7 @@ use crate::sys::record_lock;
 
 /// Bytes below this stand for deleters that use the trash, those from here on for entries.
 const ENTRIES: i64 = 1 << 62;
-/// Of as many other deleters in one trash is known which are there.
+/// The most other deleters of one trash that a deleter remembers.
 const OTHERS_MAX: usize = 256;
 
 /// The claims of one open trash directory.

@@ -160,7 +160,7 @@ impl Target {
         self.lock().progress.bytes_total += bytes;
     }
 
-    /// Another deleter has freed so much of it.
+    /// Bytes of it that another deleter has freed.
     pub(super) fn take_off(&self, bytes: u64) {
         let total = &mut self.lock().progress.bytes_total;
         *total = total.saturating_sub(bytes);

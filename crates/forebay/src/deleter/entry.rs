@@ -21,7 +21,7 @@ pub(super) enum Claimed {
     Before,
     /// Now: what it is by now.
     Now(Stat),
-    /// Another deleter is at it.
+    /// Another deleter is deleting it.
     ByAnother,
     /// Another deleter has deleted it.
     Gone,

@@ -1,4 +1,4 @@
-//! What a deleter is asked for. Each file leaves its path, durably, before it is said to have.
+//! The jobs of a deleter. A file is reported as removed when its removal is durable.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ use super::state::{Emptying, Worker};
 use super::trash::Trash;
 use crate::direct_file::file_number_of;
 
-/// As many jobs are done at a time.
+/// The most jobs that are done at a time.
 pub(super) const JOBS_MAX: usize = 1024;
 /// Files that are unlinked and kept open at a time.
 const HELD_MAX: usize = 64;

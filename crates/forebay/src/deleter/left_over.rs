@@ -15,7 +15,7 @@ use super::item::{Item, Place};
 use super::state::{Watched, Worker};
 use super::trash::Trash;
 
-/// As many entries of another deleter are looked at in a row.
+/// The most entries of another deleter that are looked at in a row.
 const LOOKS_MAX: usize = 1024;
 
 impl Worker {

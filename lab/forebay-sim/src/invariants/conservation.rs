@@ -13,8 +13,8 @@ use forebay_core::{IoGroup, Time};
 
 use super::violation::Wrong;
 
-/// Ticks in which shards that are due are waited for: 100 ms of them, after which a shard that
-/// waits for others looks again by itself.
+/// How long late shards are waited for, in ticks (100 ms). After that a waiting shard polls on its
+/// own.
 const TICKS: u64 = 200;
 
 #[derive(Debug)]

@@ -21,7 +21,7 @@ const REQUEST_BYTES_MAX: u64 = 64 << 20;
 
 /// A surface.
 pub(super) struct Measured {
-    /// What it is called.
+    /// Its name in texts and charts.
     pub(super) name: String,
     pub(super) surface: Grid,
     /// The loads of a disk, until they are saved.

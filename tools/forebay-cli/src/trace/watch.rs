@@ -79,8 +79,7 @@ pub(super) fn watch(
     }
 }
 
-/// How long it may take to end by itself once the user wants the end: Ctrl-C in a terminal
-/// reaches it too.
+/// The time that the command has to end after Ctrl-C, which a terminal sends to it too.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A program that runs.
@@ -112,7 +111,7 @@ impl Program {
             .map_err(|error| Failure::Run(format!("cannot wait for the command: {error}")))
     }
 
-    /// Asks it to end, if it does not by itself.
+    /// Terminates the command unless it ends within the grace period.
     fn end(&mut self) {
         let asked = *self.asked_to_end.get_or_insert_with(Instant::now);
         if asked.elapsed() > GRACE {

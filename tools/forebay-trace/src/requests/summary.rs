@@ -30,7 +30,7 @@ pub struct AsyncWork {
 /// What a device was asked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceSummary {
-    /// What it is called.
+    /// The name of the device.
     pub name: String,
     /// Requests that begin or end inside of a block of this many bytes are misaligned.
     pub block_bytes: u64,

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// A device whose requests are looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watched {
-    /// What it is called.
+    /// The name of the device.
     pub name: String,
     /// Its number, and those of its partitions.
     pub numbers: Vec<DeviceNumber>,

@@ -12,10 +12,11 @@ use crate::scenario::{job, jobs, pace_window, run as simulate};
 const MEMBER: &str = include_str!("disk-completing-sectors.yaml");
 const SLICE_NANOS: u64 = 1_000_000;
 
-/// Requests that begin so far off the physical sectors, as on a filesystem of 1 KiB blocks.
+/// The offset of requests from the borders of physical sectors, in bytes, as on a file system with
+/// blocks of 1 KiB.
 pub(crate) const MISALIGNED: u64 = 1024;
 
-/// How is written: how far off the sectors, and whether without a scheduler.
+/// How writes are sent: their offset from the borders of sectors, and whether without a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteVariant {
     pub(crate) name: &'static str,

@@ -279,7 +279,7 @@ fn whole(bytes: usize, wanted: usize) -> io::Result<()> {
     Err(io::Error::other(message))
 }
 
-/// What a thread brings home.
+/// The results of one thread.
 #[derive(Debug)]
 pub(in crate::bench) struct LoadOutcome {
     pub(in crate::bench) shard: u32,
