@@ -105,6 +105,15 @@ func (w *Writer) WriteBack() error {
 	return w.call(func(handle C.uint64_t) C.int { return C.forebay_write_back(handle) })
 }
 
+// SetWriteBackAfter has nothing written back from now on while at most so many bytes are dirty, nor when the writer
+// is closed: for logs, which are often deleted before anybody syncs them. Sync still writes back all.
+func (w *Writer) SetWriteBackAfter(bytes uint64) error {
+	defer runtime.KeepAlive(w)
+	return w.call(func(handle C.uint64_t) C.int {
+		return C.forebay_writer_set_write_back_after(handle, C.uint64_t(bytes))
+	})
+}
+
 // Sync makes what was written durable.
 func (w *Writer) Sync() error { return w.sync(C.FOREBAY_SYNC_ALL) }
 

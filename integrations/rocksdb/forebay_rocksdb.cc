@@ -347,7 +347,14 @@ public:
     IOStatus begin(uint64_t size) {
         size_ = size;
         /* who syncs a log does not wait for who appends to it: both find the writer */
-        return kind_of(file_.path_) == Kind::Log && !file_.direct_ ? make_writer(LOG) : IOStatus::OK();
+        if (kind_of(file_.path_) != Kind::Log || file_.direct_)
+            return IOStatus::OK();
+        IOStatus status = make_writer(LOG, 2 * log_left);
+        /* RocksDB deletes most logs that it does not sync before the kernel writes them; with wal_bytes_per_sync
+           it asks for more */
+        if (status.ok() && forebay_writer_set_write_back_after(writer_.get(), log_left) < 0)
+            return failed_forebay(file_.path_);
+        return status;
     }
     using FSWritableFile::Append;
     IOStatus Append(const Slice &data, const IOOptions &options, IODebugContext *dbg) override {
@@ -418,11 +425,14 @@ public:
     IOStatus InvalidateCache(size_t offset, size_t len) override { return file_.drop_cached(offset, len); }
 
 private:
-    IOStatus make_writer(ClassId id) {
+    /* Bytes of a log that stay in memory until somebody syncs it. */
+    static constexpr uint64_t log_left = 24 << 20;
+
+    IOStatus make_writer(ClassId id, uint64_t dirty_max = 0) {
         if (writer_)
             return IOStatus::OK();
         uint64_t made = 0;
-        if (forebay_writer_new(file_.classes_->handle(id), file_.fd_, 0, &made) < 0)
+        if (forebay_writer_new(file_.classes_->handle(id), file_.fd_, dirty_max, &made) < 0)
             return failed_forebay(file_.path_);
         writer_.reset(made);
         return IOStatus::OK();

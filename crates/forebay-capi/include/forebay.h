@@ -419,6 +419,12 @@ int forebay_write(forebay_writer writer,
 // Hands over what is dirty, to be written back in the class's turn, and does not wait for it.
 int forebay_write_back(forebay_writer writer);
 
+// From now on nothing is written back while at most `bytes` of the file are dirty, nor when the writer is
+// freed; 0 unless set, and half of `dirty_max` at most. Flushes still write back all. This is for files that are
+// often deleted before anybody flushes them, such as logs.
+int forebay_writer_set_write_back_after(forebay_writer writer,
+                                        uint64_t bytes);
+
 // Makes what was written durable: the dirt first, in parts of the class, then the flush. Fails while
 // bytes that were written before could not be written back, even if another call has reported it. `flags` is 0 or
 // `FOREBAY_SYNC_ALL`.

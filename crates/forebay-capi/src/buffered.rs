@@ -102,6 +102,17 @@ pub extern "C" fn forebay_write_back(writer: forebay_writer) -> c_int {
     call_done(|| Ok(get::<Writer>(writer)?.shared(BufferedWriter::write_back)?))
 }
 
+/// From now on nothing is written back while at most `bytes` of the file are dirty, nor when the writer is
+/// freed; 0 unless set, and half of `dirty_max` at most. Flushes still write back all. This is for files that are
+/// often deleted before anybody flushes them, such as logs.
+#[unsafe(no_mangle)]
+pub extern "C" fn forebay_writer_set_write_back_after(writer: forebay_writer, bytes: u64) -> c_int {
+    call_done(|| {
+        get::<Writer>(writer)?.shared(|writer| writer.set_write_back_after(bytes));
+        Ok(())
+    })
+}
+
 /// Makes what was written durable: the dirt first, in parts of the class, then the flush. Fails while
 /// bytes that were written before could not be written back, even if another call has reported it. `flags` is 0 or
 /// `FOREBAY_SYNC_ALL`.

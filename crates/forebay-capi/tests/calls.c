@@ -327,6 +327,7 @@ static void page_cache(void) {
     OK(forebay_write(writer, data + 2000000, 1000000, 2000000));
     OK(forebay_write(writer, data + 1000000, 1000000, FOREBAY_OFFSET_NEXT));
     OK(forebay_write_back(writer));
+    OK(forebay_writer_set_write_back_after(writer, 1 << 20));
     OK(forebay_writer_sync(writer, 0));
     OK(forebay_writer_sync(writer, FOREBAY_SYNC_ALL));
     OK(forebay_writer_dirty(writer, &dirty));

@@ -71,6 +71,7 @@ CALL(events_next, forebay_events_next(h, &event))
 CALL(writer_new, forebay_writer_new(h, fd, 0, &out))
 CALL(write, forebay_write(h, text, sizeof text, 0))
 CALL(write_back, forebay_write_back(h))
+CALL(write_back_after, forebay_writer_set_write_back_after(h, 1))
 CALL(writer_sync, forebay_writer_sync(h, 0))
 CALL(writer_dirty, forebay_writer_dirty(h, &out))
 CALL(sync, forebay_sync(h, fd, 0))
@@ -103,7 +104,7 @@ static const function functions[] = {
     ROW(admit, ASKS), ROW(admit_file, ASKS), ROW(admit_part, ASKS), ROW(admit_nested, OF(PERMIT)), ROW(admit_nested_in, ASKS),
     ROW(complete, OF(PERMIT)), ROW(admit_callback, ASKS), ROW(admit_event, ASKS),
     ROW(admit_event_to, OF(EVENTS)), ROW(events_fd, OF(EVENTS)), ROW(events_next, OF(EVENTS)),
-    ROW(writer_new, ASKS), ROW(write, OF(WRITER)), ROW(write_back, OF(WRITER)),
+    ROW(writer_new, ASKS), ROW(write, OF(WRITER)), ROW(write_back, OF(WRITER)), ROW(write_back_after, OF(WRITER)),
     ROW(writer_sync, OF(WRITER)), ROW(writer_dirty, OF(WRITER)), ROW(sync, ASKS), ROW(read, ASKS), ROW(prefetch, ASKS),
     ROW(deleter_new, ASKS), ROW(delete, OF(DELETER)), ROW(empty_trash, OF(DELETER)),
     ROW(drain, OF(DELETER)), ROW(deletion_wait, OF(DELETION)), ROW(removed, OF(DELETION)),

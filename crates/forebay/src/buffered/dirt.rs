@@ -43,6 +43,8 @@ pub(super) struct Dirt {
     process: Process,
     limits: ClassDirt,
     dirty_max: AtomicU64,
+    /// Bytes that stay pending until a flush, though they make whole parts.
+    write_back_after: AtomicU64,
     state: Lock<State>,
 }
 
@@ -73,8 +75,13 @@ impl Dirt {
     /// Of a file whose parts have `part_len` bytes: a power of two of at least a page.
     pub(super) fn new(limits: ClassDirt, part_len: u64) -> Self {
         let state = State { part_len, ..State::default() };
-        let (process, dirty_max) = (Process::current(), AtomicU64::new(DIRTY_MAX));
-        Self { process, limits, dirty_max, state: Lock::new(state) }
+        Self {
+            process: Process::current(),
+            limits,
+            dirty_max: AtomicU64::new(DIRTY_MAX),
+            write_back_after: AtomicU64::new(0),
+            state: Lock::new(state),
+        }
     }
 
     /// How many of `len` bytes are written at a time: up to the end of a part, which is never more
@@ -93,6 +100,20 @@ impl Dirt {
         self.dirty_max.store(bytes, Ordering::Relaxed);
         let mut state = self.lock();
         state.part_len = self.at_most_half(state.part_len);
+    }
+
+    /// Half of what may be dirty at most.
+    pub(super) fn write_back_after(&self) -> u64 {
+        self.write_back_after.load(Ordering::Relaxed).min(self.dirty_max() / 2)
+    }
+
+    pub(super) fn set_write_back_after(&self, bytes: u64) {
+        self.write_back_after.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that are not handed over.
+    pub(super) fn pending(&self) -> u64 {
+        self.lock().pending.total()
     }
 
     /// The length of parts where they would have `part_len` bytes: half of what may be dirty at
@@ -189,10 +210,14 @@ impl Dirt {
         reserved: u64,
         file: impl FnOnce() -> Weak<dyn HandOver>,
     ) -> bool {
-        let range = whole_pages(range);
+        let (range, write_back_after) = (whole_pages(range), self.write_back_after());
         let mut state = self.lock();
         let (whole, added) = state.pending.insert(range);
-        state.cut(&whole);
+        if write_back_after == 0 {
+            state.cut(&whole);
+        } else {
+            state.hand_over_but(write_back_after);
+        }
         let is_much =
             state.pending.total() > self.dirty_max() / 2 || state.pending.count() > PENDING_MAX;
         if is_much || !state.room.is_empty() || self.limits.anybody_waits() {
@@ -370,7 +395,14 @@ impl State {
     }
 
     fn hand_over_all(&mut self) {
-        while let Some(part) = self.pending.take_first(self.part_len) {
+        self.hand_over_but(0);
+    }
+
+    /// Hands over parts from the beginning of the file on until at most `left` bytes are pending.
+    fn hand_over_but(&mut self, left: u64) {
+        while self.pending.total() > left
+            && let Some(part) = self.pending.take_first(self.part_len)
+        {
             let len = part.end - part.start;
             self.push(part, len, len);
         }

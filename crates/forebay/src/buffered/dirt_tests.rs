@@ -119,6 +119,7 @@ fn files(random: &mut Rng) -> Vec<Arc<TestFile>> {
         let class = limits.class(["one", "two", "three"][pick(random, 3)]);
         let dirt = Dirt::new(class, part_len);
         dirt.set_dirty_max(dirty_max);
+        dirt.set_write_back_after([0, 0, page, u64::MAX][pick(random, 4)]);
         Arc::new(TestFile { dirt, part_len, asked: Lock::default() })
     };
     (0..=random.below(4)).map(|_| file(random)).collect()

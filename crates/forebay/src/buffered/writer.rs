@@ -31,6 +31,7 @@ const LOOKED_AT_MAX: u64 = 64 << 20;
 /// old kernels). Several parts go at the same time. What makes no part stays in memory until half of
 /// the bound is dirty, [`write_back`](Self::write_back) or a flush is asked for, or the writer is
 /// dropped; or until the kernel writes it, 30 s later.
+/// [`set_write_back_after`](Self::set_write_back_after) leaves more in memory.
 ///
 /// So the disk gets the writes when it is their class's turn, and not when the kernel finds that
 /// there are too many; and reads do not wait behind gigabytes of them. The order in which parts get
@@ -120,7 +121,11 @@ struct HandedOver(Arc<DirtyFile>);
 impl Drop for HandedOver {
     fn drop(&mut self) {
         if self.0.class.disk.process.is_here() {
-            self.hand_over();
+            if self.0.dirt.write_back_after() == 0 {
+                self.hand_over();
+            } else {
+                self.0.count_left(self.0.dirt.pending());
+            }
             self.0.leave_writer();
         }
     }
@@ -273,6 +278,18 @@ impl<F: AsFd> BufferedWriter<F> {
         let class = class.on(&file.class.disk()).map_err(io::Error::other)?;
         file.set_asking(Class { holder: false, ..class });
         Ok(())
+    }
+
+    /// From now on nothing is written back while at most this many bytes are dirty, nor when the writer
+    /// is dropped; 0 unless set, and half of what may be dirty at most. More than that is written back
+    /// from the beginning of the file on. Flushes and [`Self::write_back`] still write back all, and so
+    /// does a write that waits for room.
+    ///
+    /// This is for files that are often deleted before anybody flushes them, such as the log of an engine
+    /// that does not flush each commit: what was not written back then costs the disk nothing. What
+    /// stays dirty is the kernel's to write back, 30 s later by default, and without a permit.
+    pub fn set_write_back_after(&self, bytes: u64) {
+        self.dirty_file().dirt.set_write_back_after(bytes);
     }
 
     /// [`Self::sync_data`] for a task.

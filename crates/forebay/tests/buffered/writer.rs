@@ -45,6 +45,36 @@ fn what_is_written_in_any_way_is_in_the_file() {
 }
 
 #[test]
+fn a_writer_that_writes_back_late_leaves_a_file_that_nobody_flushes_to_the_kernel() {
+    let bed = Bed::new();
+    let left = || bed.class.page_cache_counters().left_to_kernel;
+    let write = |name: &str| {
+        let mut writer = bed.class.buffered_writer(bed.file(name)).unwrap();
+        writer.set_write_back_after(4 * MIB);
+        pattern(4 << 20).chunks(70_001).for_each(|piece| writer.write_all(piece).unwrap());
+        assert_eq!(writer.dirty(), 4 * MIB);
+        writer
+    };
+    let mut writer = write("log");
+    assert_eq!((bed.admitted(), bed.class.permit_counters().queued), (0, 0));
+    writer.write_all(&pattern(2 << 20)).unwrap();
+    until("the first two parts", || writer.dirty() == 4 * MIB);
+    assert_eq!(bed.admitted(), 2 * MIB);
+    drop(writer);
+    assert_eq!((bed.admitted(), left()), (2 * MIB, 4 * MIB));
+
+    let writer = write("flushed");
+    writer.sync_data().unwrap();
+    assert_eq!((writer.dirty(), bed.admitted()), (0, 6 * MIB));
+    drop(writer);
+    assert_eq!(left(), 4 * MIB);
+    // At most half of what may be dirty.
+    let writer = write("bounded").with_dirty_max(2 * MIB);
+    writer.write_all_at(b"x", 5 * MIB).unwrap();
+    until("less than half", || writer.dirty() <= MIB);
+}
+
+#[test]
 fn seeks_and_writes_leave_the_position_of_the_descriptor_where_it_was() {
     let bed = Bed::new();
     let file = bed.file("data");

@@ -93,6 +93,10 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("BufferedWriter::into_inner", |h| is_forked(&h.taken_writer.take().unwrap().into_inner())),
     ("BufferedWriter::seek", |h| is_forked(&h.writer.seek(SeekFrom::Start(7)))),
     ("BufferedWriter::set_class", |h| is_forked(&h.busy_writer.set_class(&h.class))),
+    ("BufferedWriter::set_write_back_after", |h| {
+        h.busy_writer.set_write_back_after(1 << 20);
+        is_forked(&h.busy_writer.write_back())
+    }),
     ("BufferedWriter::sync_all", |h| is_forked(&h.busy_writer.sync_all())),
     ("BufferedWriter::sync_all_async", |h| {
         is_forked(&polled(h.busy_writer.sync_all_async()).unwrap())
