@@ -114,7 +114,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand info" -l region-goal -d 
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l latency-target -d 'A latency target while others wait: p95=1ms of reads from enqueueing to completion, writes:p95=5ms of writes, disk:p95=1ms in the disk alone, or off [default: that of --properties]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l format -d 'How to print it' -r -f -a "text\t'Text for people'
 json\t'JSON'
-properties\t'An io-properties file of the disks, or a forebay.yaml where one of them seeks'
+properties\t'An io-properties file of the disks, or a forebay.yaml where one of them seeks or has a target'
 io.cost\t'Settings for the kernel\'s io.cost (cgroup v2): its lines, a file for the hardware database of systemd, and units'"
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l list -d 'List machines and volumes of clouds that --disk knows by size, and where their figures come from'
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l no-region -d 'Ignore the regions of a forebay.yaml: a mix of reads and writes costs the sum of what its reads and its writes cost alone'

@@ -316,12 +316,14 @@ impl Properties {
     }
 
     /// The text of a file of the disks alone, which [`Properties::parse`] reads back: as Seastar
-    /// reads it, or where a disk [seeks](Measured::seeks) or has a [ceiling](Measured::ceiling) a
-    /// `forebay.yaml`, since Seastar has no word for that.
+    /// reads it, or where a disk [seeks](Measured::seeks), or has a [ceiling](Measured::ceiling) or a
+    /// [latency target](DiskProperties::latency_target), a `forebay.yaml`: Seastar has no word for that.
     pub fn to_yaml_alone(&self) -> String {
-        let is_beyond_seastar =
-            |measured: &Measured| measured.seeks || measured.ceiling != Ceiling::Never;
-        if self.disks.iter().any(|disk| is_beyond_seastar(&disk.measured)) {
+        let is_beyond_seastar = |disk: &DiskProperties| {
+            let Measured { seeks, ceiling, .. } = &disk.measured;
+            *seeks || *ceiling != Ceiling::Never || disk.latency_target.is_some()
+        };
+        if self.disks.iter().any(is_beyond_seastar) {
             yaml::forebay(&self.disks, None)
         } else {
             self.to_yaml()

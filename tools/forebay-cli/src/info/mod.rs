@@ -76,7 +76,7 @@ enum Format {
     Text,
     /// JSON
     Json,
-    /// An io-properties file of the disks, or a forebay.yaml where one of them seeks
+    /// An io-properties file of the disks, or a forebay.yaml where one of them seeks or has a target
     Properties,
     /// Settings for the kernel's io.cost (cgroup v2): its lines, a file for the hardware database
     /// of systemd, and units

@@ -300,9 +300,12 @@ fn a_region_of_another_goal_than_was_asked_for_is_said_to_be_far() {
 }
 
 #[test]
-fn a_disk_that_seeks_is_written_down_as_one() {
+fn what_the_format_of_seastar_has_no_word_for_is_written_down() {
     let known = run(forebay().args(["info", "--disk", "hdd-7200rpm", "--format", "properties"]));
     assert!(known.stdout.contains("seeks: true"), "{}", known.stdout);
     let known = run(forebay().args(["info", "--disk", "gp3", "--format", "properties"]));
     assert!(!known.stdout.contains("seeks"), "{}", known.stdout);
+    let target = ["info", "--disk", "gp3", "--format", "properties", "--latency-target", "p95=2ms"];
+    let known = run(forebay().args(target));
+    assert!(known.stdout.contains("latency_target: p95=2ms"), "{}", known.stdout);
 }
