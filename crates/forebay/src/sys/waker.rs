@@ -7,6 +7,7 @@
 //! Decision: `docs/decisions/0029-foreign-code.md`.
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::task::{Context, Waker};
 use std::{mem, ptr};
 
@@ -16,8 +17,10 @@ use super::panics::contain;
 thread_local! {
     /// The data of the library's own waker with which the thread polls.
     static OWN: Cell<*const ()> = const { Cell::new(ptr::null()) };
-    /// Those that wait for the end of a [`put_off`], if the thread is in one.
-    static PUT_OFF: RefCell<Option<Vec<KeptWaker>>> = const { RefCell::new(None) };
+    /// Those that wait for the end of a [`put_off`], if the thread is in one. It is there also while
+    /// the thread's other variables are dropped, one of which may be a file of an engine.
+    static PUT_OFF: ManuallyDrop<RefCell<Option<Vec<KeptWaker>>>> =
+        const { ManuallyDrop::new(RefCell::new(None)) };
     /// Wakers of others that the thread runs, for which it counts as a holder.
     static WAKING: Cell<u32> = const { Cell::new(0) };
 }
@@ -84,7 +87,7 @@ impl KeptWaker {
         if self.is_own() {
             return self.waker.take().into_iter().for_each(Waker::wake);
         }
-        let put_off = PUT_OFF.with_borrow_mut(|list| match list {
+        let put_off = PUT_OFF.with(|list| match &mut *list.borrow_mut() {
             Some(list) => {
                 list.push(self);
                 None
@@ -145,13 +148,13 @@ pub(crate) fn put_off<R>(work: impl FnOnce() -> R) -> (R, PutOff) {
     struct Around(Option<Vec<KeptWaker>>);
     impl Drop for Around {
         fn drop(&mut self) {
-            let left = PUT_OFF.replace(self.0.take());
+            let left = PUT_OFF.with(|list| list.replace(self.0.take()));
             drop(PutOff(left.unwrap_or_default()));
         }
     }
-    let around = Around(PUT_OFF.replace(Some(Vec::new())));
+    let around = Around(PUT_OFF.with(|list| list.replace(Some(Vec::new()))));
     let result = work();
-    let wakers = PUT_OFF.with_borrow_mut(|list| list.as_mut().map(mem::take));
+    let wakers = PUT_OFF.with(|list| list.borrow_mut().as_mut().map(mem::take));
     drop(around);
     (result, PutOff(wakers.unwrap_or_default()))
 }
