@@ -48,6 +48,11 @@ impl Databases {
         all.insert(path.to_vec(), Arc::downgrade(&database));
         database
     }
+
+    /// The one that is open by this path.
+    pub(crate) fn find(&self, path: &[u8]) -> Option<Arc<Database>> {
+        lock(&self.all).get(path).and_then(Weak::upgrade)
+    }
 }
 
 /// A database that connections of this process have open.
@@ -73,6 +78,12 @@ impl Database {
     fn connections(&self) -> Vec<Arc<Connection>> {
         lock(&self.connections).iter().filter_map(Weak::upgrade).collect()
     }
+
+    /// The connection that may write now, in rollback mode.
+    pub(crate) fn writer(&self) -> Option<Arc<Connection>> {
+        let is_writer = |it: &Connection| it.lock_level.load(Relaxed) >= SQLITE_LOCK_RESERVED;
+        self.connections().into_iter().find(|connection| is_writer(connection))
+    }
 }
 
 /// A refused lock.
@@ -91,6 +102,8 @@ pub(crate) struct Connection {
     own: Mutex<Option<Class>>,
     lock_level: AtomicI32,
     has_write_lock: AtomicBool,
+    /// How often it became the one that writes.
+    transactions: AtomicU64,
     pub(crate) checkpoints: AtomicBool,
     pub(crate) overwrites: AtomicBool,
     waits: Mutex<Option<Wait>>,
@@ -110,6 +123,7 @@ impl Connection {
             own: Mutex::new(own),
             lock_level: AtomicI32::new(0),
             has_write_lock: AtomicBool::new(false),
+            transactions: AtomicU64::new(0),
             checkpoints: AtomicBool::new(false),
             overwrites: AtomicBool::new(false),
             waits: Mutex::default(),
@@ -134,8 +148,8 @@ impl Connection {
         lock(&self.own).clone()
     }
 
-    pub(crate) fn set_own_class(&self, class: Class) {
-        *lock(&self.own) = Some(class);
+    pub(crate) fn set_own_class(&self, class: Option<Class>) {
+        *lock(&self.own) = class;
     }
 
     /// The class of its I/O if nobody waits: that which the thread has entered, that of the connection,
@@ -192,7 +206,10 @@ impl Connection {
 
     /// It has a lock of the database now.
     pub(crate) fn set_lock_level(&self, level: i32) {
-        self.lock_level.store(level, Relaxed);
+        let before = self.lock_level.swap(level, Relaxed);
+        if before < SQLITE_LOCK_RESERVED && level >= SQLITE_LOCK_RESERVED {
+            self.begin_transaction();
+        }
         if level <= SQLITE_LOCK_SHARED && !self.has_write_lock.load(Relaxed) {
             self.overwrites.store(false, Relaxed);
         }
@@ -201,9 +218,23 @@ impl Connection {
     /// It has the write lock of the WAL, or gave it back.
     pub(crate) fn set_write_lock(&self, has: bool) {
         self.has_write_lock.store(has, Relaxed);
-        if !has {
+        if has {
+            self.begin_transaction();
+        } else {
             self.overwrites.store(false, Relaxed);
         }
+    }
+
+    /// It writes from here on, or has failed to: then SQLite rolls back.
+    pub(crate) fn begin_transaction(&self) {
+        self.transactions.fetch_add(1, Relaxed);
+    }
+
+    /// The number of the transaction in which it alone writes to the log.
+    pub(crate) fn transaction(&self) -> Option<u64> {
+        let writes = self.has_write_lock.load(Relaxed)
+            || self.lock_level.load(Relaxed) >= SQLITE_LOCK_RESERVED;
+        (writes && !self.checkpoints.load(Relaxed)).then(|| self.transactions.load(Relaxed))
     }
 
     /// It got the lock that it waited for, if it did.

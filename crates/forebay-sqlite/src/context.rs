@@ -1,13 +1,16 @@
 //! What the methods of a VFS and of its files share.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, OsStr, c_char};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
-use forebay::{Class, ClassError, Scheduler};
+use forebay::{Class, ClassError, Scheduler, UnlistedError};
 use libsqlite3_sys::{sqlite3_filename_database, sqlite3_uri_parameter, sqlite3_vfs};
 
 use crate::classes::Classes;
-use crate::connection::{Connection, Databases, lock};
+use crate::connection::{Access, Connection, Databases, lock};
 use crate::unscheduled::Past;
 
 /// What the methods of a VFS share.
@@ -50,16 +53,40 @@ impl Context {
         })
     }
 
-    /// The class of that name.
-    pub(crate) fn class(&self, name: &CStr) -> Result<Class, String> {
+    /// The class of that name; none in a forked child, where no class is known.
+    pub(crate) fn class(&self, name: &CStr) -> Result<Option<Class>, String> {
         let name = name.to_string_lossy();
-        let known = || {
-            let classes = self.scheduler.classes();
-            classes.iter().map(|class| class.name().to_owned()).collect::<Vec<_>>().join(", ")
+        let classes = self.scheduler.classes();
+        let found = classes.iter().find(|class| class.name() == name).cloned();
+        if found.is_some() || classes.is_empty() {
+            return Ok(found);
+        }
+        let known: Vec<_> = classes.iter().map(Class::name).collect();
+        Err(format!("there is no class `{name}`; there are {}", known.join(", ")))
+    }
+
+    /// Fails for a file on a disk that no entry covers, if the scheduler refuses those.
+    fn check_listed(&self, path: &Path) -> Result<(), String> {
+        let disk = self.scheduler.disk_of(path);
+        let disk = match (disk, path.parent()) {
+            (Err(error), Some(directory)) if error.kind() == io::ErrorKind::NotFound => {
+                self.scheduler.disk_of(directory)
+            }
+            (disk, _) => disk,
         };
-        self.scheduler
-            .class(&name)
-            .ok_or_else(|| format!("there is no class `{name}`; there are {}", known()))
+        match disk {
+            Err(error) if error.get_ref().is_some_and(|it| it.is::<UnlistedError>()) => {
+                Err(error.to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The class of who deletes this journal; that of commits if nobody writes its database.
+    pub(crate) fn class_of_delete(&self, path: &CStr) -> Class {
+        let database = path.to_bytes().strip_suffix(b"-journal");
+        let writer = database.and_then(|path| self.databases.find(path)?.writer());
+        writer.map_or_else(|| self.classes.commits.clone(), |it| it.class(Access::Write))
     }
 
     /// The connection of a database that was opened by this name. The name of its WAL and journal lead
@@ -87,8 +114,11 @@ impl Context {
         let own = match class.is_null() {
             true => None,
             // SAFETY: SQLite keeps it as long as the name.
-            false => Some(self.class(unsafe { CStr::from_ptr(class) })?),
+            false => self.class(unsafe { CStr::from_ptr(class) })?,
         };
+        if self.databases.find(path.to_bytes()).is_none() {
+            self.check_listed(Path::new(OsStr::from_bytes(path.to_bytes())))?;
+        }
         let database = self.databases.get(path.to_bytes());
         let connection = Connection::new(&self.scheduler, &self.classes, database, own);
         let mut connections = lock(&self.connections);

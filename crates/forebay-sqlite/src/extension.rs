@@ -2,17 +2,21 @@
 
 use std::env;
 use std::ffi::{c_char, c_int};
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::ptr;
 use std::sync::Mutex;
 
-use forebay::Scheduler;
+use forebay::properties::Properties;
+use forebay::{Scheduler, SchedulerError, Unlisted};
 use libsqlite3_sys::{
-    SQLITE_ERROR, SQLITE_OK_LOAD_PERMANENTLY, rusqlite_extension_init2, sqlite3,
+    SQLITE_ERROR, SQLITE_OK, SQLITE_WARNING, rusqlite_extension_init2, sqlite3,
     sqlite3_api_routines, sqlite3_vfs_find, sqlite3_vfs_register,
 };
 
 use crate::connection::lock;
-use crate::file::text;
+use crate::file::copy;
+use crate::unscheduled::tell_sqlite;
 
 /// The file of [`Scheduler::from_file`].
 const PROPERTIES: &str = "FOREBAY_PROPERTIES";
@@ -20,8 +24,14 @@ const PROPERTIES: &str = "FOREBAY_PROPERTIES";
 const CLASSES: &str = "FOREBAY_CLASSES";
 const PROPERTIES_DEFAULT: &str = "/etc/forebay/forebay.yaml";
 
+/// `1` refuses databases on disks that no entry covers.
+const STRICT: &str = "FOREBAY_STRICT";
+
 /// Registers the VFS as the default one, once for the process. For `.load`, `sqlite3_load_extension`
 /// and `sqlite3_auto_extension`. On an error nothing is registered.
+///
+/// It is linked so that it is never unloaded. `SQLITE_OK_LOAD_PERMANENTLY`, which asks for that, is an
+/// error for `sqlite3_auto_extension`.
 ///
 /// # Safety
 /// SQLite calls it.
@@ -31,25 +41,51 @@ unsafe extern "C" fn sqlite3_extension_init(
     error: *mut *mut c_char,
     api: *mut sqlite3_api_routines,
 ) -> c_int {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let one = lock(&ONE_AT_A_TIME);
+    static HOST: Mutex<usize> = Mutex::new(0);
+    let mut host = lock(&HOST);
     // SAFETY: SQLite hands over its routines, and a place for a message or null.
     unsafe {
-        let registered = match rusqlite_extension_init2(api) {
-            Ok(()) => register_once(),
-            Err(error) => Err(error.to_string()),
+        if api.is_null() {
+            // a SQLite that cannot load extensions, and cannot be told why
+            return SQLITE_ERROR;
+        }
+        let registered = match *host {
+            0 => rusqlite_extension_init2(api).map_err(|error| error.to_string()),
+            of if of == api.addr() => Ok(()),
+            _ => Err("another SQLite of this process has it: load a copy of the file".to_owned()),
         };
-        drop(one);
-        match registered {
-            Ok(()) => SQLITE_OK_LOAD_PERMANENTLY,
+        match registered.and_then(|()| register_once()) {
+            Ok(()) => {
+                *host = api.addr();
+                SQLITE_OK
+            }
             Err(why) => {
+                let allocate = |len| (*api).malloc.map_or(ptr::null_mut(), |malloc| malloc(len));
                 if !error.is_null() {
-                    *error = text(&format!("forebay: {why}"));
+                    *error = copy(&format!("forebay: {why}"), allocate);
                 }
                 SQLITE_ERROR
             }
         }
     }
+}
+
+/// Few hosts have a log of SQLite, so warnings go to standard error too.
+struct Log;
+
+impl log::Log for Log {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.level() <= log::Level::Warn
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let _ = writeln!(io::stderr(), "forebay: {}", record.args());
+        if !record.target().starts_with(env!("CARGO_CRATE_NAME")) {
+            tell_sqlite(SQLITE_WARNING, &record.args().to_string());
+        }
+    }
+
+    fn flush(&self) {}
 }
 
 fn register_once() -> Result<(), String> {
@@ -64,17 +100,30 @@ fn register_once() -> Result<(), String> {
             };
         }
     }
+    if log::set_logger(&Log).is_ok() {
+        log::set_max_level(log::LevelFilter::Warn);
+    }
+    let unlisted = match env::var(STRICT).as_deref() {
+        Ok("1") => Unlisted::Error,
+        Ok("" | "0") | Err(_) => Unlisted::Default,
+        Ok(other) => return Err(format!("{STRICT}: `{other}` is neither 0 nor 1")),
+    };
     let path = env::var_os(PROPERTIES).map_or_else(|| PROPERTIES_DEFAULT.into(), PathBuf::from);
-    let scheduler = Scheduler::from_file(&path)
+    let scheduler = Properties::load(&path)
+        .map_err(SchedulerError::from)
+        .and_then(|it| Scheduler::builder().properties(&it).unlisted(unlisted).build())
         .map_err(|error| format!("{error} ({PROPERTIES} says which file has the properties)"))?;
-    let classes = env::var(CLASSES).unwrap_or_default();
+    let classes = match env::var(CLASSES) {
+        Err(env::VarError::NotUnicode(_)) => return Err(format!("{CLASSES} is not UTF-8")),
+        classes => classes.unwrap_or_default(),
+    };
     for class in classes.split(',').filter(|class| !class.trim().is_empty()) {
         let (name, shares) = class.split_once('=').unwrap_or((class, ""));
-        let shares = shares
-            .trim()
-            .parse()
-            .map_err(|_| format!("{CLASSES}: `{class}` is not NAME=SHARES"))?;
-        scheduler.add_class(name.trim(), shares).map_err(|error| error.to_string())?;
+        let (name, shares) = (name.trim(), shares.trim().parse());
+        let (false, Ok(shares)) = (name.is_empty(), shares) else {
+            return Err(format!("{CLASSES}: `{class}` is not NAME=SHARES"));
+        };
+        scheduler.add_class(name, shares).map_err(|error| error.to_string())?;
     }
     crate::register(&scheduler).map(drop).map_err(|error| error.to_string())
 }

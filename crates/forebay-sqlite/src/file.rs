@@ -8,9 +8,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use libsqlite3_sys::{
     SQLITE_BUSY, SQLITE_ERROR, SQLITE_FCNTL_CKPT_DONE, SQLITE_FCNTL_CKPT_START,
-    SQLITE_FCNTL_OVERWRITE, SQLITE_FCNTL_PRAGMA, SQLITE_FCNTL_VFSNAME, SQLITE_IOERR_FSYNC,
-    SQLITE_LOCK_RESERVED, SQLITE_OK, SQLITE_SHM_EXCLUSIVE, SQLITE_SHM_UNLOCK, sqlite3_file,
-    sqlite3_free, sqlite3_io_methods, sqlite3_malloc,
+    SQLITE_FCNTL_COMMIT_PHASETWO, SQLITE_FCNTL_MMAP_SIZE, SQLITE_FCNTL_OVERWRITE,
+    SQLITE_FCNTL_PRAGMA, SQLITE_FCNTL_VFSNAME, SQLITE_IOERR_FSYNC, SQLITE_LOCK_RESERVED, SQLITE_OK,
+    SQLITE_SHM_EXCLUSIVE, SQLITE_SHM_UNLOCK, sqlite3_file, sqlite3_free, sqlite3_io_methods,
+    sqlite3_malloc,
 };
 
 use crate::scheduled::ScheduledFile;
@@ -90,9 +91,18 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
 
 /// Counts what did not reach the system calls although it should have.
 fn look(file: &ScheduledFile, code: c_int, reached: bool) {
-    if code == SQLITE_OK && !reached {
+    if code != SQLITE_OK || reached {
+        return;
+    }
+    if file.is_mapped.load(Relaxed) {
+        file.context.mapped.add(mapped);
+    } else {
         file.past(|| "the wrapped VFS uses other system calls: its I/O is unscheduled".to_owned());
     }
+}
+
+fn mapped() -> String {
+    "pages are read through a mapping, unscheduled: set PRAGMA mmap_size = 0".to_owned()
 }
 
 unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, n: c_int, at: i64) -> c_int {
@@ -209,9 +219,7 @@ unsafe extern "C" fn fetch(
         if let Some(scheduled) = scheduled(file)
             && !(*to).is_null()
         {
-            scheduled.context.mapped.add(|| {
-                "pages are read through a mapping, unscheduled: set PRAGMA mmap_size = 0".to_owned()
-            });
+            scheduled.context.mapped.add(mapped);
         }
         code
     }
@@ -231,6 +239,11 @@ unsafe extern "C" fn control(file: *mut sqlite3_file, op: c_int, data: *mut c_vo
             SQLITE_FCNTL_CKPT_START => connection.checkpoints.store(true, Relaxed),
             SQLITE_FCNTL_CKPT_DONE => connection.checkpoints.store(false, Relaxed),
             SQLITE_FCNTL_OVERWRITE => connection.overwrites.store(true, Relaxed),
+            SQLITE_FCNTL_COMMIT_PHASETWO => connection.overwrites.store(false, Relaxed),
+            // a negative size asks only
+            SQLITE_FCNTL_MMAP_SIZE if *data.cast::<i64>() >= 0 => {
+                scheduled.is_mapped.store(*data.cast::<i64>() > 0, Relaxed);
+            }
             _ => {}
         }
         // One that makes room in the file writes to it.
@@ -254,18 +267,18 @@ unsafe fn pragma(file: &ScheduledFile, arguments: *mut *mut c_char) -> Option<c_
             return None;
         }
         let value = *arguments.add(2);
-        if value.is_null() {
-            let class = file.connection.own_class();
-            *arguments = text(class.as_ref().map_or("", |class| class.name()));
-            return Some(SQLITE_OK);
-        }
-        match file.context.class(CStr::from_ptr(value)) {
-            Ok(class) => file.connection.set_own_class(class),
-            Err(error) => {
-                *arguments = text(&error);
-                return Some(SQLITE_ERROR);
+        if !value.is_null() {
+            match file.context.class(CStr::from_ptr(value)) {
+                Ok(class) => file.connection.set_own_class(class),
+                Err(error) => {
+                    *arguments = text(&error);
+                    return Some(SQLITE_ERROR);
+                }
             }
         }
+        // A result without a text has a column without a name, which Python takes for a lack of memory.
+        let class = file.connection.own_class();
+        *arguments = text(class.as_ref().map_or("", |class| class.name()));
         Some(SQLITE_OK)
     }
 }
@@ -286,13 +299,22 @@ unsafe fn add_name(file: &ScheduledFile, name: *mut *mut c_char) {
 }
 
 /// A copy of `text` of SQLite's allocator; null if there is no memory for it.
-pub(crate) fn text(text: &str) -> *mut c_char {
+fn text(text: &str) -> *mut c_char {
+    // SAFETY: that is what it does.
+    unsafe { copy(text, |len| sqlite3_malloc(len)) }
+}
+
+/// A copy of `text` in what `allocate` returns for its length.
+///
+/// # Safety
+/// That has the length, or is null.
+pub(crate) unsafe fn copy(text: &str, allocate: impl FnOnce(c_int) -> *mut c_void) -> *mut c_char {
     let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
     let bytes = text.as_bytes_with_nul();
     let Ok(len) = c_int::try_from(bytes.len()) else { return ptr::null_mut() };
-    // SAFETY: what it allocates has that length.
+    // SAFETY: as the caller says.
     unsafe {
-        let copy: *mut c_char = sqlite3_malloc(len).cast();
+        let copy: *mut c_char = allocate(len).cast();
         if !copy.is_null() {
             ptr::copy_nonoverlapping(bytes.as_ptr().cast(), copy, bytes.len());
         }

@@ -1,8 +1,11 @@
 //! A file of a connection, and how its bytes are read, written and flushed in a class.
 
 use std::ffi::c_int;
+use std::fs::File;
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{BorrowedFd, FromRawFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -13,6 +16,8 @@ use crate::context::Context;
 
 /// No descriptor is known yet.
 const UNKNOWN: RawFd = -1;
+/// Bytes that are written once more at a time.
+const REPEATED_LEN: usize = 1 << 20;
 
 /// A database, its WAL or its journal, as a connection has it open.
 pub(crate) struct ScheduledFile {
@@ -22,9 +27,13 @@ pub(crate) struct ScheduledFile {
     is_log: bool,
     /// A checkpoint has written to it since the last flush.
     is_checkpointed: AtomicBool,
+    /// `PRAGMA mmap_size` is above 0.
+    pub(crate) is_mapped: AtomicBool,
     /// SQLite's descriptor, once a system call has shown it.
     fd: AtomicI32,
     writer: RwLock<Option<Writer>>,
+    /// The end of what a transaction has written to a log, and its number.
+    written: Mutex<(Option<u64>, u64)>,
 }
 
 /// Writes back what SQLite writes.
@@ -51,8 +60,11 @@ impl ScheduledFile {
         is_log: bool,
     ) -> Arc<Self> {
         let (fd, writer) = (AtomicI32::new(UNKNOWN), RwLock::new(None));
-        let is_checkpointed = AtomicBool::new(false);
-        let file = Arc::new(Self { context, connection, is_log, is_checkpointed, fd, writer });
+        let [is_checkpointed, is_mapped] = [const { AtomicBool::new(false) }; 2];
+        let written = Mutex::default();
+        let file =
+            Self { context, connection, is_log, is_checkpointed, is_mapped, fd, writer, written };
+        let file = Arc::new(file);
         file.connection.add_file(&file);
         file
     }
@@ -71,17 +83,41 @@ impl ScheduledFile {
         buffer: &mut [u8],
         offset: u64,
     ) -> Option<io::Result<usize>> {
-        self.fd.store(fd, Relaxed);
+        self.is_only(fd);
         let class = self.connection.class(Access::Read);
         // SAFETY: SQLite has it open during the call.
         let file = unsafe { BorrowedFd::borrow_raw(fd) };
-        self.done(class.read_at(file, buffer, offset))
+        match class.read_at(file, buffer, offset) {
+            // Files may have run out, or be out of sight: then SQLite reads by itself.
+            Err(error) if error.raw_os_error() != Some(libc::EIO) => {
+                self.refused(&error);
+                None
+            }
+            result => Some(result),
+        }
+    }
+
+    /// Whether it is the descriptor that was seen first: a VFS around another one may write to several
+    /// files.
+    fn is_only(&self, fd: RawFd) -> bool {
+        let seen = self.fd.compare_exchange(UNKNOWN, fd, Relaxed, Relaxed);
+        seen.is_ok() || seen == Err(fd)
     }
 
     /// Writes at an offset of SQLite's descriptor. `None` if the scheduler did not do it.
     pub(crate) fn write(&self, fd: RawFd, bytes: &[u8], offset: u64) -> Option<io::Result<usize>> {
-        self.fd.store(fd, Relaxed);
+        if !self.is_only(fd) {
+            self.past(|| {
+                "the wrapped VFS has several files for one: not all are scheduled".to_owned()
+            });
+            return None;
+        }
         self.is_checkpointed.store(self.connection.checkpoints.load(Relaxed), Relaxed);
+        if self.is_log {
+            let (mut written, transaction) = (lock(&self.written), self.connection.transaction());
+            let before = if written.0 == transaction { written.1 } else { 0 };
+            *written = (transaction, before.max(offset + bytes.len() as u64));
+        }
         let write = |writer: &Writer| writer.writer.write_all_at(bytes, offset);
         self.done(self.with_writer(write).map(|()| bytes.len()))
     }
@@ -109,7 +145,7 @@ impl ScheduledFile {
             if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
         };
         let result = match self.has_writer() || self.is_log {
-            true => self.with_writer(|writer| writer.writer.sync_with(&mut once)),
+            true => self.with_writer(|writer| self.sync_needed(&writer.writer, &mut once)),
             false => self.flush_alone(fd, &mut once),
         };
         let result = self.done(result);
@@ -118,6 +154,43 @@ impl ScheduledFile {
             (_, Some(code)) => code,
             (_, None) => flush(),
         }
+    }
+
+    /// Flushes by `flush`. What a transaction that was rolled back could not write to the log, behind the end
+    /// of this one, is nobody's: it is written once more as it is, for no commit would ever succeed.
+    fn sync_needed(
+        &self,
+        writer: &BufferedWriter<BorrowedFd<'static>>,
+        mut flush: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut done = 0;
+        loop {
+            let result = writer.sync_with(&mut flush);
+            let failed = result
+                .as_ref()
+                .err()
+                .and_then(|error| error.get_ref()?.downcast_ref::<WriteBackError>());
+            let Some(failed) = failed.filter(|it| self.is_unneeded(it) && it.offset() >= done)
+            else {
+                return result;
+            };
+            done = failed.offset() + failed.length();
+            // SAFETY: SQLite has it open during the call, and it is not closed here.
+            let file = unsafe { File::from_raw_fd(self.fd.load(Relaxed)) };
+            let file = ManuallyDrop::new(file);
+            for offset in (failed.offset()..done).step_by(REPEATED_LEN) {
+                let mut bytes = vec![0; REPEATED_LEN.min((done - offset) as usize)];
+                file.read_exact_at(&mut bytes, offset)?;
+                writer.write_all_at(&bytes, offset)?;
+            }
+        }
+    }
+
+    fn is_unneeded(&self, failed: &WriteBackError) -> bool {
+        let (transaction, end) = *lock(&self.written);
+        transaction.is_some()
+            && transaction == self.connection.transaction()
+            && failed.offset() >= end
     }
 
     fn flush_alone(&self, fd: RawFd, flush: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
@@ -155,11 +228,20 @@ impl ScheduledFile {
     fn done<R>(&self, result: io::Result<R>) -> Option<io::Result<R>> {
         match result {
             Err(error) if !is_of_the_disk(&error) => {
-                self.past(|| format!("I/O of SQLite is not scheduled: {error}"));
+                self.refused(&error);
                 None
             }
-            result => Some(result),
+            result => {
+                if result.is_err() {
+                    self.connection.begin_transaction();
+                }
+                Some(result)
+            }
         }
+    }
+
+    fn refused(&self, error: &io::Error) {
+        self.past(|| format!("I/O of SQLite is not scheduled: {error}"));
     }
 
     /// Counts I/O that goes past the scheduler.

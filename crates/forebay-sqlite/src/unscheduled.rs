@@ -40,6 +40,11 @@ impl Past {
 /// Says it in the program's log, and in that of SQLite.
 pub(crate) fn warn(code: c_int, what: &str) {
     log::warn!("{what}");
+    tell_sqlite(code, what);
+}
+
+/// Says it in SQLite's log.
+pub(crate) fn tell_sqlite(code: c_int, what: &str) {
     if let Ok(text) = CString::new(format!("forebay: {what}")) {
         // SAFETY: the format has one `%s`, and the text lives longer than the call.
         unsafe { sqlite3_log(code, c"%s".as_ptr(), text.as_ptr()) };

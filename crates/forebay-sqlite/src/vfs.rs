@@ -248,7 +248,7 @@ unsafe extern "C" fn delete(vfs: *mut sqlite3_vfs, name: *const c_char, syncs: c
 fn flush_permit(context: &Context, path: &CStr) -> Option<forebay::ThreadPermit<'static>> {
     let directory = Path::new(OsStr::from_bytes(path.to_bytes())).parent()?;
     let disk = context.scheduler.disk_of(directory).ok()?;
-    context.classes.commits.admit_for(&disk, Op::Flush, 0).wait().ok()
+    context.class_of_delete(path).admit_for(&disk, Op::Flush, 0).wait().ok()
 }
 
 unsafe extern "C" fn set_system_call(

@@ -1,5 +1,6 @@
 //! What is in which class.
 
+use rusqlite::Connection;
 use rusqlite::backup::Backup;
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ fn reads_commits_checkpoints_and_vacuum_have_classes_in_every_journal_mode() {
 fn a_connection_has_the_class_of_its_pragma_uri_or_thread() {
     let bed = Bed::new();
     fill(&bed.open(), 500);
-    let scan = |connection: &rusqlite::Connection| {
+    let scan = |connection: &Connection| {
         let sum: i64 =
             connection.query_row("SELECT sum(length(v)) FROM t", [], |row| row.get(0)).unwrap();
         assert_eq!(sum, 500_000);
@@ -63,7 +64,7 @@ fn a_connection_has_the_class_of_its_pragma_uri_or_thread() {
 
     let connection = bed.open();
     assert_eq!(pragma(&connection, "forebay_class"), "");
-    connection.execute_batch("PRAGMA forebay_class = backup").unwrap();
+    assert_eq!(pragma(&connection, "forebay_class = backup"), "backup");
     let queries = bed.reads("queries");
     scan(&connection);
     assert!(bed.reads("backup") > by_uri + 100 && bed.reads("queries") == queries);
@@ -116,5 +117,44 @@ fn pages_of_a_mapping_are_counted() {
     let connection = bed.open();
     assert_eq!(pragma(&connection, "mmap_size = 100000000"), "100000000");
     let rows: u32 = connection.query_row("SELECT count(v) FROM t", [], |row| row.get(0)).unwrap();
-    assert!(rows == 2000 && bed.vfs.counters().mapped > 100, "{:?}", bed.vfs.counters());
+    // a writer reads its pages into memory of its own
+    connection.execute_batch("UPDATE t SET v = 1 WHERE id % 50 = 0").unwrap();
+    let counters = bed.vfs.counters();
+    assert!(rows == 2000 && counters.mapped > 100 && counters.unscheduled == 0, "{counters:?}");
+}
+
+#[test]
+fn a_wal_is_as_long_as_without() {
+    let bed = Bed::new();
+    let plain = Connection::open(bed.dir.path().join("plain.db")).unwrap();
+    let [without, with] =
+        [(plain, "plain.db-wal"), (bed.open(), "t.db-wal")].map(|(connection, wal)| {
+            pragma(&connection, "journal_mode = WAL");
+            (0..50).for_each(|_| fill(&connection, 200));
+            std::fs::metadata(bed.dir.path().join(wal)).unwrap().len()
+        });
+    assert!(without > 4_000_000 && with * 10 <= without * 11, "{with}, {without} without");
+}
+
+#[test]
+fn a_vacuum_ends_also_where_the_lock_is_kept() {
+    let bed = Bed::new();
+    let connection = bed.open();
+    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE").unwrap();
+    fill(&connection, 500);
+    connection.execute_batch("VACUUM").unwrap();
+    let (vacuum, commits) = (bed.operations("vacuum"), bed.operations("commits"));
+    fill(&connection, 500);
+    assert!(bed.operations("commits")[WRITE] > commits[WRITE]);
+    assert_eq!(bed.operations("vacuum"), vacuum);
+}
+
+#[test]
+fn a_journal_is_deleted_in_the_class_of_its_connection() {
+    let bed = Bed::new();
+    let connection = bed.try_open("forebay_class=backup").unwrap();
+    connection.execute_batch("PRAGMA synchronous = EXTRA").unwrap();
+    fill(&connection, 10);
+    assert_eq!(bed.operations("commits"), [0; 4]);
+    assert!(bed.operations("backup")[FLUSH] > 2);
 }

@@ -5,6 +5,7 @@
 mod classes;
 mod file_controls;
 mod names;
+mod several_files;
 mod waits;
 
 use std::path::Path;

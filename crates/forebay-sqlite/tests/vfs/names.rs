@@ -1,7 +1,11 @@
 //! Names, and what is opened in unusual ways.
 
+use std::cell::RefCell;
 use std::process::Command;
+use std::sync::Arc;
+use std::thread;
 
+use forebay::{Scheduler, Unlisted};
 use forebay_sqlite::{Options, RegisterError, register_with};
 use rusqlite::{Connection, OpenFlags};
 
@@ -62,6 +66,43 @@ fn nolock_immutable_temporary_attached_and_databases_in_memory_are_as_ever() {
             Connection::open_with_flags_and_vfs(name, OpenFlags::default(), bed.name.as_str());
         fill(&nameless.unwrap(), 3000);
     }
+}
+
+#[test]
+fn a_disk_without_an_entry_is_refused_if_the_scheduler_refuses_it() {
+    let scheduler = Scheduler::builder().unlisted(Unlisted::Error).build().unwrap();
+    let options = Options { name: "listed".to_owned(), base: None, is_default: false };
+    register_with(&scheduler, &options).unwrap();
+    let bed = Bed::new();
+    let path = bed.dir.path().join("t.db");
+    let open = || Connection::open_with_flags_and_vfs(&path, OpenFlags::default(), "listed");
+    let refused = open().unwrap_err();
+    assert_eq!(refused.sqlite_error_code(), Some(rusqlite::ErrorCode::CannotOpen));
+    assert!(!path.exists());
+    fill(&bed.open(), 1);
+    assert!(open().is_err());
+}
+
+#[test]
+fn a_connection_that_ends_with_its_thread_is_closed() {
+    thread_local!(static KEPT: RefCell<Option<Connection>> = const { RefCell::new(None) });
+    let bed = Arc::new(Bed::new());
+    // what ends first, the connection or what the library keeps for the thread, goes by that
+    for is_known_first in [true, false] {
+        let bed_there = Arc::clone(&bed);
+        let thread = thread::spawn(move || {
+            if is_known_first {
+                KEPT.set(None);
+            }
+            let connection = bed_there.open();
+            pragma(&connection, "journal_mode = WAL");
+            fill(&connection, 300);
+            KEPT.set(Some(connection));
+        });
+        thread.join().unwrap();
+        assert!(!bed.dir.path().join("t.db-wal").exists(), "{is_known_first}");
+    }
+    check(&bed.dir.path().join("t.db"));
 }
 
 #[test]

@@ -14,6 +14,7 @@ const WRITE: usize = 1;
 fn the_writer_goes_on(mode: &str, asks: &str) {
     let bed = Bed::new();
     let writer = bed.try_open("forebay_class=backup").unwrap();
+    writer.busy_timeout(Duration::from_secs(600)).unwrap();
     writer
         .execute_batch(&format!(
             "PRAGMA journal_mode = {mode}; PRAGMA synchronous = FULL; PRAGMA cache_size = -64;
@@ -21,22 +22,24 @@ fn the_writer_goes_on(mode: &str, asks: &str) {
         ))
         .unwrap();
     let backup = bed.scheduler.class("backup").unwrap();
-    // 8 MiB would take more than two hours
-    let limits = Limits { bytes_per_second: Some(1 << 10), operations_per_second: None };
+    // 8 MiB would take more than eight minutes
+    let limits = Limits { bytes_per_second: Some(16 << 10), operations_per_second: None };
     backup.set_limits(&limits).unwrap();
     let before = (bed.operations("backup"), bed.operations("queries"));
     let other = bed.open();
     other.busy_timeout(Duration::from_secs(600)).unwrap();
     thread::scope(|scope| {
         let (begun, begins) = std::sync::mpsc::channel();
-        scope.spawn(move || {
+        let writer = scope.spawn(move || {
             writer.execute_batch("BEGIN IMMEDIATE").unwrap();
             begun.send(()).unwrap();
             fill(&writer, 8000);
             writer.execute_batch("COMMIT").unwrap();
         });
         begins.recv().unwrap();
-        other.execute_batch(asks).unwrap();
+        while !writer.is_finished() {
+            other.execute_batch(asks).unwrap();
+        }
     });
     let own = bed.operations("backup")[WRITE] - before.0[WRITE];
     let raised = bed.operations("queries")[WRITE] - before.1[WRITE];
@@ -47,6 +50,11 @@ fn the_writer_goes_on(mode: &str, asks: &str) {
 
 #[test]
 fn a_writer_in_rollback_mode_goes_on_in_the_class_of_a_reader_that_waits() {
+    the_writer_goes_on("DELETE", "PRAGMA forebay_class = queries; SELECT count(*) FROM t");
+}
+
+#[test]
+fn a_writer_in_rollback_mode_goes_on_in_the_class_of_a_writer_that_waits() {
     the_writer_goes_on("DELETE", "PRAGMA forebay_class = queries; BEGIN IMMEDIATE; COMMIT");
 }
 
