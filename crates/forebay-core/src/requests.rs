@@ -219,44 +219,52 @@ impl Requests {
     }
 
     pub(crate) fn push_back(&mut self, fifo: &mut Fifo, index: u32) {
-        let tail = fifo.tail;
+        let tail = core::mem::replace(&mut fifo.tail, index);
         let request = self.at_mut(index);
         request.previous = tail;
         request.next = NONE;
-        fifo.tail = index;
-        if tail == NONE {
-            fifo.head = index;
-        } else {
-            self.at_mut(tail).next = index;
-        }
+        self.set_next(fifo, tail, index);
     }
 
     pub(crate) fn push_front(&mut self, fifo: &mut Fifo, index: u32) {
-        let head = fifo.head;
+        let head = core::mem::replace(&mut fifo.head, index);
         let request = self.at_mut(index);
         request.previous = NONE;
         request.next = head;
-        fifo.head = index;
-        if head == NONE {
-            fifo.tail = index;
-        } else {
-            self.at_mut(head).previous = index;
-        }
+        self.set_previous(fifo, head, index);
+    }
+
+    /// Takes out the first member of a list.
+    pub(crate) fn unlink_first(&mut self, fifo: &mut Fifo, index: u32) {
+        debug_assert_eq!(fifo.head, index, "it is the first");
+        let next = self.at(index).next;
+        fifo.head = next;
+        self.set_previous(fifo, next, NONE);
     }
 
     pub(crate) fn unlink(&mut self, fifo: &mut Fifo, index: u32) {
         let Request { next, previous, .. } = *self.at(index);
         debug_assert_eq!(previous == NONE, fifo.head == index, "a request is in its list");
         debug_assert_eq!(next == NONE, fifo.tail == index, "a request is in its list");
-        if previous == NONE {
-            fifo.head = next;
-        } else {
-            self.at_mut(previous).next = next;
+        self.set_next(fifo, previous, next);
+        self.set_previous(fifo, next, previous);
+    }
+
+    /// Sets what comes after `index` in a list; [`NONE`] is no place in the table, and what comes after
+    /// it is the head.
+    #[inline(always)]
+    fn set_next(&mut self, fifo: &mut Fifo, index: u32, next: u32) {
+        match self.slots.get_mut(index as usize) {
+            Some(request) => request.next = next,
+            None => fifo.head = next,
         }
-        if next == NONE {
-            fifo.tail = previous;
-        } else {
-            self.at_mut(next).previous = previous;
+    }
+
+    #[inline(always)]
+    fn set_previous(&mut self, fifo: &mut Fifo, index: u32, previous: u32) {
+        match self.slots.get_mut(index as usize) {
+            Some(request) => request.previous = previous,
+            None => fifo.tail = previous,
         }
     }
 }

@@ -53,9 +53,11 @@ impl TagHeap {
 
     /// Gives the first entry a later tag.
     pub(crate) fn raise_first(&mut self, positions: &mut [u16], tag: u64) {
-        if let Some(first) = self.entries.first_mut() {
+        if let [first, others @ ..] = &mut self.entries[..] {
             first.0 = tag;
-            self.sink(positions, 0);
+            if !others.is_empty() {
+                self.sink(positions, 0);
+            }
         }
     }
 

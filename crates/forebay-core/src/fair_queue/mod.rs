@@ -94,31 +94,40 @@ impl FairQueue {
 
     /// Queues a request behind the others of its class, unless that was
     /// removed.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
     pub(crate) fn push(
         &mut self,
         requests: &mut Requests,
         class: ClassId,
         index: u32,
     ) -> Result<(), ClassError> {
+        match self.locals.get_mut(usize::from(class.node())) {
+            Some(local) if local.awake => requests.push_back(&mut local.fifo, index),
+            _ => self.push_first(requests, class, index)?,
+        }
+        if requests.at(index).nested {
+            self.add_nested(class.node());
+        }
+        Ok(())
+    }
+
+    /// Queues the only request of its class.
+    #[inline(never)]
+    fn push_first(
+        &mut self,
+        requests: &mut Requests,
+        class: ClassId,
+        index: u32,
+    ) -> Result<(), ClassError> {
         let node = class.node();
-        let nested = requests.at(index).nested;
-        if let Some(local) = self.locals.get_mut(usize::from(node))
-            && local.awake
-        {
-            requests.push_back(&mut local.fifo, index);
-        } else {
-            self.local_for(class);
-            let now = requests.at(index).enqueued_at;
-            self.tree.wake(class, self.credit(node, Some(now)))?;
-            let local = &mut self.locals[usize::from(node)];
-            local.awake = true;
-            requests.push_back(&mut local.fifo, index);
-            self.relink(node, Some(now));
-        }
-        if nested {
-            self.add_nested(node);
-            self.recheck_throttled();
-        }
+        self.local_for(class);
+        let now = requests.at(index).enqueued_at;
+        self.tree.wake(class, self.credit(node, Some(now)))?;
+        let local = &mut self.locals[usize::from(node)];
+        local.awake = true;
+        requests.push_back(&mut local.fifo, index);
+        self.relink(node, Some(now));
         Ok(())
     }
 
@@ -152,6 +161,7 @@ impl FairQueue {
     }
 
     /// The class whose turn it is, and its first request.
+    #[inline(always)]
     pub(crate) fn first(&mut self, now: Time) -> Option<(NodeId, u32)> {
         let mut node = ROOT;
         for _ in 0..LEVELS_MAX {
@@ -176,11 +186,11 @@ impl FairQueue {
         if nested {
             self.remove_nested(class);
         }
+        let sole = self.peers.sole();
         let local = &mut self.locals[usize::from(class)];
-        debug_assert_eq!(local.fifo.head(), Some(index), "classes are first in, first out");
-        requests.unlink(&mut local.fifo, index);
+        requests.unlink_first(&mut local.fifo, index);
         let mut leaves = local.fifo.is_empty();
-        if !self.peers.sole() {
+        if !sole {
             let started = local.shard_tag;
             local.shard_tag = started.wrapping_add(cost.units().min(STEP_MAX));
             let shard_tag = (!leaves).then_some(local.shard_tag);
@@ -206,8 +216,9 @@ impl FairQueue {
                 decay.charge(child, now, len, node.shares());
             }
             leaves = heap.is_empty();
-            let next_child = heap.first().map(|(_, child)| child);
-            self.peers.publish_next(self.shard, parent, next_child);
+            if !sole {
+                self.publish_next(parent);
+            }
             child = parent;
         }
         self.charge_turn(cost);
@@ -278,20 +289,25 @@ impl FairQueue {
     /// moved tags on since they were entered into the heap; they do not move
     /// back but where [`FairQueue::follow_changes`] enters them again, so only
     /// the first entries need another look.
+    #[inline(always)]
     fn refreshed_first(&mut self, parent: NodeId) -> Option<NodeId> {
+        let (entered, child) = self.heaps.get(usize::from(parent))?.first()?;
+        let tag = self.tree.node(child).tag();
+        if is_after(tag, entered) { self.raise_first(parent, tag) } else { Some(child) }
+    }
+
+    /// The tag of the first child of `parent` has become `tag`. Returns which child is the first now.
+    #[inline(never)]
+    fn raise_first(&mut self, parent: NodeId, mut tag: u64) -> Option<NodeId> {
         let heap = self.heaps.get_mut(usize::from(parent))?;
-        let mut moved = false;
         loop {
+            heap.raise_first(&mut self.positions, tag);
             let (entered, child) = heap.first()?;
-            let tag = self.tree.node(child).tag();
+            tag = self.tree.node(child).tag();
             if !is_after(tag, entered) {
-                if moved {
-                    self.publish_next(parent);
-                }
+                self.publish_next(parent);
                 return Some(child);
             }
-            heap.raise_first(&mut self.positions, tag);
-            moved = true;
         }
     }
 
@@ -308,11 +324,7 @@ impl FairQueue {
             };
             let wanted = has_work && !local.throttled;
             if has_work != core::mem::replace(&mut local.awake, has_work) {
-                if has_work {
-                    self.tree.wake_group(child, self.credit(child, now));
-                } else {
-                    self.tree.sleep(child);
-                }
+                self.wake_or_sleep(child, has_work, now);
             }
             if wanted == (self.positions[usize::from(child)] != NOWHERE) {
                 return;
@@ -335,6 +347,15 @@ impl FairQueue {
             child = parent;
         }
         self.publish_turn();
+    }
+
+    #[inline(never)]
+    fn wake_or_sleep(&self, node: NodeId, has_work: bool, now: Option<Time>) {
+        if has_work {
+            self.tree.wake_group(node, self.credit(node, now));
+        } else {
+            self.tree.sleep(node);
+        }
     }
 
     fn publish_next(&self, parent: NodeId) {
@@ -389,7 +410,15 @@ impl FairQueue {
     }
 
     /// Brings back whatever was throttled until `now` or earlier.
+    #[inline]
     pub(crate) fn unthrottle(&mut self, now: Time) {
+        if !self.throttled.is_empty() {
+            self.unthrottle_until(now);
+        }
+    }
+
+    #[inline(never)]
+    fn unthrottle_until(&mut self, now: Time) {
         let mut at = 0;
         while let Some(&(until, node)) = self.throttled.get(at) {
             if until > now {
@@ -491,8 +520,10 @@ impl FairQueue {
     }
 
     /// A nested request was just queued in `class`.
+    #[cold]
     pub(super) fn add_nested(&mut self, class: NodeId) {
         self.change_nested(class, 1);
+        self.recheck_throttled();
     }
 
     /// A nested request has left `class`.
