@@ -40,11 +40,17 @@ impl BaseLatency {
     /// Adds a service time, unless another was added just before; answers with
     /// the median of the latest as soon as there are enough, and then whenever all
     /// of them are new.
+    #[inline]
     pub(crate) fn observe(&self, now: Time, service_nanos: u64) -> Option<u64> {
         let seen_at = Time::from_nanos(self.seen_at.load(Ordering::Relaxed));
         if seen_at > Time::ZERO && now.nanos_since(seen_at) < APART_NANOS {
             return None;
         }
+        self.add(now, service_nanos)
+    }
+
+    #[inline(never)]
+    fn add(&self, now: Time, service_nanos: u64) -> Option<u64> {
         self.seen_at.store(now.as_nanos(), Ordering::Relaxed);
         let seen = self.seen.load(Ordering::Relaxed);
         let slot = seen as usize % SAMPLES;

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::ceiling::FiguresBound;
+use super::goal::two_goals_units;
 use super::knee::Knee;
 use super::policy::LATENCY_GOAL_DEFAULT;
 use super::price::{Part, Price};
@@ -121,6 +122,28 @@ impl Controller {
             Kind::Fixed { price, .. } => *price,
         };
         self.figures_bound.price(&by_figures).unwrap_or(unbound)
+    }
+
+    /// The price and the window of a process that has the disk alone, and whether a part of the window
+    /// is reserved for fresh requests.
+    #[inline(always)]
+    pub(super) fn alone(
+        &self,
+        goal: DiskTime,
+        by_figures: impl Fn() -> Price,
+    ) -> (Price, u64, bool) {
+        let (unbound, window, reserves) = match &self.kind {
+            Kind::Rates => {
+                let price = by_figures();
+                return (price, price.done_in(two_goals_units(goal)), false);
+            }
+            Kind::Knee(knee) => {
+                let unbound = const { at_pace(PACE_OUT_OF_THE_WAY) };
+                (unbound, knee.0.window(goal), knee.0.reserves_for_fresh())
+            }
+            Kind::Fixed { window, price } => (*price, *window, true),
+        };
+        (self.figures_bound.price(by_figures).unwrap_or(unbound), window, reserves)
     }
 
     /// Most disk time that may be unfinished, in units; `None` where the figures say that.

@@ -141,6 +141,7 @@ impl Goal {
         self.update();
     }
 
+    #[inline(never)]
     fn update(&self) {
         let Some(stated) = self.stated_goal else { return };
         let asked = if stated > 0 { stated } else { self.unstated_goal };

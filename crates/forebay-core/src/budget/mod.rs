@@ -202,11 +202,7 @@ impl Budget {
         if !self.rate.0.is_open(now, goal) {
             return Reservation::Refused(self.refusal_of_rate(now, goal));
         }
-        let price = self.price();
-        let window = match demand.fresh {
-            true => self.most_units(price, goal, demand.cost),
-            false => self.limit_at(price, goal),
-        };
+        let (price, window) = self.terms(goal, demand);
         let limit = window.saturating_add(unattended.units());
         let Some(before) = self.limit.enter(demand, goal, limit) else {
             return Reservation::Refused(Refusal::Window);

@@ -23,6 +23,7 @@ impl Budget {
     }
 
     /// Reports what a queue has seen of the disk.
+    #[inline(never)]
     pub(crate) fn report(&self, now: Time, sample: Sample) {
         // what a part of the disk delivers says nothing of the disk
         let sample = if self.controller.part.is_in_force() { sample.unjudged() } else { sample };
@@ -33,6 +34,7 @@ impl Budget {
     }
 
     /// Reports what a shard has completed to the search for the window.
+    #[inline(never)]
     pub(crate) fn report_to_knee(&self, now: Time, sample: &mut WindowSample) {
         if let Some(knee) = self.controller.knee()
             && !self.controller.part.is_in_force()
@@ -43,6 +45,7 @@ impl Budget {
 
     /// Reports what a queue has sent to the disk since its last report. Reads and writes that are
     /// in the disk together set the price of what follows.
+    #[inline(never)]
     pub(crate) fn note_mix(&self, now: Time, dispatched: Dispatched) {
         self.mix.0.note(now, dispatched, self.window());
     }
@@ -76,12 +79,18 @@ impl Budget {
     }
 
     /// A request has completed after so long, which may be overdue.
+    #[inline]
     pub(crate) fn completed(&self, now: Time, in_disk_nanos: u64) {
         if let Some(before) = self.overdue.completed(now, in_disk_nanos) {
-            let stalled = self.overdue.learn(now, self.window(), in_disk_nanos, before);
-            if stalled > 0 {
-                self.service.0.stalled(stalled);
-            }
+            self.learn_patience(now, in_disk_nanos, before);
+        }
+    }
+
+    #[cold]
+    fn learn_patience(&self, now: Time, in_disk_nanos: u64, before: Time) {
+        let stalled = self.overdue.learn(now, self.window(), in_disk_nanos, before);
+        if stalled > 0 {
+            self.service.0.stalled(stalled);
         }
     }
 

@@ -89,10 +89,13 @@ impl Sampler {
     pub(crate) fn take_due(&mut self, now: Time) -> Option<Sample> {
         let due = self.sample.counted >= COUNTED_MAX
             || now.nanos_since(self.reported_at) > REPORTED_AFTER_NANOS;
-        due.then(|| {
-            let next = Sample { since: now, ..Sample::default() };
-            self.reported_at = now;
-            core::mem::replace(&mut self.sample, next)
-        })
+        due.then(|| self.take(now))
+    }
+
+    #[inline(never)]
+    fn take(&mut self, now: Time) -> Sample {
+        let next = Sample { since: now, ..Sample::default() };
+        self.reported_at = now;
+        core::mem::replace(&mut self.sample, next)
     }
 }
