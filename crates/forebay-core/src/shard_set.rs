@@ -93,11 +93,12 @@ impl WakeList {
         self.0[shard.index() / 64] |= 1 << (shard.index() % 64);
     }
 
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0 == [0; WORDS]
+    }
+
     pub(crate) fn pop(&mut self) -> Option<ShardId> {
-        // nearly always
-        if self.0 == [0; WORDS] {
-            return None;
-        }
         let (word, bits) = self.0.iter_mut().enumerate().find(|(_, bits)| **bits != 0)?;
         let bit = bits.trailing_zeros();
         *bits &= *bits - 1;

@@ -43,38 +43,43 @@ impl IoQueue {
     /// [`poll_timeout`](Self::poll_timeout)), and when another shard frees
     /// room, which its owner learns through [`poll_wake`](Self::poll_wake).
     pub fn poll_dispatch(&mut self, now: Time) -> Option<Ticket> {
-        self.note_timer(now);
+        if self.attendance.last_stop().is_some() {
+            self.note_timer(now);
+        }
         self.follow_changes(now);
         self.begin_turn(now);
         self.give_up_overdue(now);
         self.fair.unthrottle(now);
-        let mut attempt = self.attempt(now);
-        if let Err(stop) = attempt
-            && self.waits_for_room(now, &stop)
+        match self.attempt(now) {
+            Ok(ticket) => Some(ticket),
+            Err(stop) => self.stop(now, stop),
+        }
+    }
+
+    /// Ends the turn, unless room was freed meanwhile and a request goes.
+    #[inline(never)]
+    fn stop(&mut self, now: Time, mut stop: Stop) -> Option<Ticket> {
+        if self.waits_for_room(now, &stop)
             && self.self_wake_deadline() <= now
             && !self.nested_waits(now)
         {
             // too little of its own will come back to rely on, so others must wake it
             self.shared.peers.wait_for_room(self.shard);
             if self.shared.budget.room_after_mark() {
-                attempt = self.attempt(now);
+                match self.attempt(now) {
+                    Ok(ticket) => return Some(ticket),
+                    Err(last) => stop = last,
+                }
             }
         }
-        if attempt.is_err() {
-            self.report_nested(now);
-        }
-        self.end_attempt(now, attempt.err());
-        debug_assert_eq!(
-            attempt.is_err(),
-            self.attendance.last_stop().is_some(),
-            "where nothing goes there is a reason"
-        );
-        attempt.ok()
+        self.end_turn(now, stop);
+        None
     }
 
     // ---- 2. Order
 
     /// One try to dispatch.
+    #[inline(always)]
     fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
         let (class, index) = match self.first_of_run(now)? {
             Some(first) => first,
@@ -187,30 +192,43 @@ impl IoQueue {
             demand.paced = self.pricer.time_of_head(index, request.op, request.len);
         }
         self.check_reserve(class, &mut demand, now);
-        let reservation = self.reserve(now, class, &demand);
-        let granted = match reservation {
-            Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
-            Reservation::Refused(_) if self.overdraws(now, class, &demand) => Some(false),
-            _ => None,
+        let nearly_idle = match self.reserve(now, class, &demand) {
+            Reservation::Granted { nearly_idle } => nearly_idle,
+            Reservation::Refused(refusal) => {
+                self.go_refused(now, (class, index), &demand, refusal)?;
+                false
+            }
+            Reservation::LostRace => {
+                self.collect_wakes(now);
+                return Err(Stop::new(Blocked::Pace, Some(now)));
+            }
         };
-        if let Some(nearly_idle) = granted {
-            return Ok(self.dispatch(now, class, index, nearly_idle));
+        let ticket = self.dispatch(now, class, index, nearly_idle);
+        self.go_on(now);
+        Ok(ticket)
+    }
+
+    /// Lets a request go that the budget refuses, or says until when not.
+    #[inline(never)]
+    fn go_refused(
+        &mut self,
+        now: Time,
+        (class, index): (u16, u32),
+        demand: &Demand,
+        refusal: Refusal,
+    ) -> Result<(), Stop> {
+        if self.overdraws(now, class, demand) {
+            return Ok(());
         }
-        match reservation {
-            Reservation::Refused(Refusal::Pace(open_at)) => {
-                Err(self.stop_by_pace(now, class, index, open_at))
+        match refusal {
+            Refusal::Pace(open_at) => Err(self.stop_by_pace(now, class, index, open_at)),
+            Refusal::Window if self.may_bypass_window(now) => {
+                self.bypass_window(now, class, index, demand)
             }
-            Reservation::Refused(Refusal::Window) if self.may_bypass_window(now) => {
-                self.bypass_window(now, class, index, &demand)
-            }
-            Reservation::Refused(Refusal::Window) => {
+            Refusal::Window => {
                 self.shared.peers.publish_wanted(self.shard, demand.cost);
                 let resume_at = self.latest_resume(now).min(self.next_refresh(now));
                 Err(Stop::new(Blocked::Window, Some(resume_at)))
-            }
-            Reservation::LostRace | Reservation::Granted { .. } => {
-                self.collect_wakes(now);
-                Err(Stop::new(Blocked::Pace, Some(now)))
             }
         }
     }
@@ -285,8 +303,8 @@ impl IoQueue {
         }
     }
 
-    /// A request has come back: a run of another shard may wait for that.
-    #[inline(always)]
+    /// A request has come back on a disk that seeks: a run of another shard may wait for that.
+    #[cold]
     pub(super) fn wake_run(&mut self, now: Time) {
         if let Some(held) = self.pricer.head_held(now)
             && held.shard != self.shard
@@ -421,16 +439,18 @@ impl IoQueue {
     // ---- 5. Budget
 
     /// What fresh requests find beyond a full window is not for a shard that passes others over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_reserve(&mut self, class: u16, demand: &mut Demand, now: Time) {
-        let budget = &self.shared.budget;
-        if demand.fresh
-            && budget.reserves_for_fresh()
-            && !self.shared.peers.alone()
-            && !budget.has_room()
-        {
-            demand.fresh = !self.passes_over(&self.lead(class, now));
+        if demand.fresh && !self.shared.peers.alone() {
+            demand.fresh = self.may_use_reserve(class, now);
         }
+    }
+
+    fn may_use_reserve(&self, class: u16, now: Time) -> bool {
+        let budget = &self.shared.budget;
+        !budget.reserves_for_fresh()
+            || budget.has_room()
+            || !self.passes_over(&self.lead(class, now))
     }
 
     /// Takes what `demand` needs out of the budget. A window that is full of what
@@ -439,11 +459,10 @@ impl IoQueue {
     #[inline(always)]
     pub(super) fn reserve(&mut self, now: Time, class: u16, demand: &Demand) -> Reservation {
         let context = self.charge_context();
-        let reservation = self.shared.budget.try_reserve(now, demand, context, DiskTime::ZERO);
-        if reservation != Reservation::Refused(Refusal::Window) {
-            return reservation;
+        match self.shared.budget.try_reserve(now, demand, context, DiskTime::ZERO) {
+            Reservation::Refused(Refusal::Window) => self.reserve_beyond_window(now, class, demand),
+            reservation => reservation,
         }
-        self.reserve_beyond_window(now, class, demand)
     }
 
     #[inline]
@@ -454,18 +473,19 @@ impl IoQueue {
     #[cold]
     fn reserve_beyond_window(&mut self, now: Time, class: u16, demand: &Demand) -> Reservation {
         let bridge = self.bridge(class, now);
-        if bridge > DiskTime::ZERO {
-            let context = self.charge_context();
-            let reservation = self.shared.budget.try_reserve(now, demand, context, bridge);
-            let is_granted = matches!(reservation, Reservation::Granted { .. });
-            self.report.totals.absence_bypasses += u64::from(is_granted);
-            return reservation;
-        }
-        let uncounted = self.peer_wait.uncounted();
-        if uncounted == DiskTime::ZERO || self.attendance.is_late() {
+        let uncounted = match bridge {
+            DiskTime::ZERO if self.attendance.is_late() => DiskTime::ZERO,
+            DiskTime::ZERO => self.peer_wait.uncounted(),
+            bridge => bridge,
+        };
+        if uncounted == DiskTime::ZERO {
             return Reservation::Refused(Refusal::Window);
         }
-        self.shared.budget.try_reserve(now, demand, self.charge_context(), uncounted)
+        let context = self.charge_context();
+        let reservation = self.shared.budget.try_reserve(now, demand, context, uncounted);
+        let bridges = bridge > DiskTime::ZERO && matches!(reservation, Reservation::Granted { .. });
+        self.report.totals.absence_bypasses += u64::from(bridges);
+        reservation
     }
 
     /// Whether a request goes although the budget is closed: the shard is
@@ -502,7 +522,7 @@ impl IoQueue {
         class: u16,
         index: u32,
         demand: &Demand,
-    ) -> Result<Ticket, Stop> {
+    ) -> Result<(), Stop> {
         if !self.pricer.is_of_run(index) {
             self.check_lead_of_pace(class, now)?;
         }
@@ -515,7 +535,7 @@ impl IoQueue {
                 totals.window_bypasses += 1;
                 totals.window_bypass_consumption =
                     totals.window_bypass_consumption.plus(demand.cost);
-                Ok(self.dispatch(now, class, index, false))
+                Ok(())
             }
             Err(Some(open_at)) => Err(self.stop_by_pace(now, class, index, open_at)),
             Err(None) => {

@@ -301,7 +301,7 @@ impl IoQueue {
         self.check_lead(class.node(), demand.cost, now).ok()?;
         self.check_reserve(class.node(), &mut demand, now);
         match self.reserve(now, class.node(), &demand) {
-            Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
+            Reservation::Granted { nearly_idle } => Some(nearly_idle),
             Reservation::Refused(_) => None,
             Reservation::LostRace => {
                 self.collect_wakes(now);
@@ -453,24 +453,23 @@ impl IoQueue {
         previous_poll: Time,
     ) -> Result<Completion, StaleTicket> {
         let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
-        let class = self.report.class_of(&request).class().ok_or(StaleTicket)?;
-        let overdue = match request.state {
-            State::InDisk => false,
-            State::Overdue => true,
-            State::Free | State::Queued | State::Parked => return Err(StaleTicket),
-        };
+        let overdue = request.state == State::Overdue;
+        if !overdue && request.state != State::InDisk {
+            return Err(StaleTicket);
+        }
         let took = DiskNanos::between(&request, previous_poll, now);
         let disk_nanos = took.most;
         self.shared.budget.completed(now, disk_nanos);
         if overdue {
-            self.shared.budget.overdue.returned_late();
-            self.in_disk.returned_late(&mut self.requests, ticket.slot());
+            self.return_late(ticket.slot());
         } else {
             self.leave_window(now, ticket.slot(), &request);
             self.free_room(now);
         }
-        self.pricer.leave_disk(now, ticket.slot(), request.op);
-        self.wake_run(now);
+        if self.pricer.seeks() {
+            self.pricer.leave_disk(now, ticket.slot(), request.op);
+            self.wake_run(now);
+        }
         self.requests.remove(ticket.slot());
         self.attendance.take_back(request.cost);
         self.in_disk.came_back(now, request.due_at);
@@ -483,17 +482,32 @@ impl IoQueue {
         self.report_completion(now, &request, done, took);
         self.fair.completed(request.class, now);
         self.report.left_disk();
-        self.report.class_of(&request).completed(now, request.op, request.len, disk_nanos, done);
+        let counters = self.report.class_of(&request);
+        counters.completed(now, request.op, request.len, disk_nanos, done);
+        let class = counters.class().ok_or(StaleTicket)?;
         self.attendance.resume_at_once();
         let queue_nanos = request.dispatched_at.nanos_since(request.enqueued_at);
         let (op, len) = (request.op, request.len);
         Ok(Completion { class, queue_nanos, disk_nanos, overdue, op, len })
     }
 
+    /// A request comes back that the window had given up.
+    #[cold]
+    fn return_late(&mut self, index: u32) {
+        self.shared.budget.overdue.returned_late();
+        self.in_disk.returned_late(&mut self.requests, index);
+    }
+
     /// Another shard of the group to wake: it waits for room that this queue
     /// has freed. To be asked until it returns `None` after each
     /// [`complete`](Self::complete) and [`poll_dispatch`](Self::poll_dispatch).
+    #[inline]
     pub fn poll_wake(&mut self) -> Option<ShardId> {
+        if self.wakeups.none() { None } else { self.next_wake() }
+    }
+
+    #[inline(never)]
+    fn next_wake(&mut self) -> Option<ShardId> {
         if let Some(freed_at) = self.wakeups.room_freed_at() {
             let freed = self.wakeups.take_freed(self.report.totals.in_disk);
             let share = self.shared.budget.room_share().at_least(freed);

@@ -84,11 +84,16 @@ impl Report {
     #[inline(always)]
     pub(super) fn class_mut(&mut self, class: ClassId) -> &mut ClassCounters {
         if self.classes.len() <= class.index() {
-            self.classes.resize_with(class.index() + 1, ClassCounters::default);
+            self.make_room_for(class);
         }
         let counters = &mut self.classes[class.index()];
         counters.belong_to(class.to_bits());
         counters
+    }
+
+    #[cold]
+    fn make_room_for(&mut self, class: ClassId) {
+        self.classes.resize_with(class.index() + 1, ClassCounters::default);
     }
 
     /// The counters of a request's class.

@@ -54,10 +54,17 @@ struct End {
     index: u32,
 }
 
+/// What requests of no bytes cost, of each kind.
+fn empty_requests(model: &DiskModel) -> [(u64, DiskTime); 4] {
+    Op::ALL.map(|op| (0, model.cost(op, 0)))
+}
+
 /// What requests of a queue cost, and where they are.
 #[derive(Debug)]
 pub(super) struct SeekPricer {
     model: DiskModel,
+    /// The length of the latest request of each kind, and its cost: most are as long as the one before.
+    latest: [(u64, DiskTime); 4],
     head: Arc<Head>,
     shard: ShardId,
     /// By the index of the request; grows to the most that were present at once.
@@ -69,7 +76,8 @@ pub(super) struct SeekPricer {
 
 impl SeekPricer {
     pub(super) fn new(model: DiskModel, head: Arc<Head>, shard: ShardId) -> Self {
-        Self { model, head, shard, spans: Vec::new(), ends: Vec::new(), run: None }
+        let latest = empty_requests(&model);
+        Self { model, latest, head, shard, spans: Vec::new(), ends: Vec::new(), run: None }
     }
 
     #[inline]
@@ -78,7 +86,22 @@ impl SeekPricer {
     }
 
     pub(super) fn set_model(&mut self, model: DiskModel) {
+        self.latest = empty_requests(&model);
         self.model = model;
+    }
+
+    /// What a request costs wherever it is.
+    #[inline(always)]
+    pub(super) fn access_cost(&mut self, access: &Access, len: u64) -> DiskTime {
+        let (latest_len, cost) = self.latest[access.op.index()];
+        if len == latest_len && access.op != Op::Discard { cost } else { self.cost(access, len) }
+    }
+
+    #[inline(never)]
+    fn cost(&mut self, access: &Access, len: u64) -> DiskTime {
+        let cost = self.model.access_cost(access, len);
+        self.latest[access.op.index()] = (len, cost);
+        cost
     }
 
     #[inline(always)]
@@ -189,18 +212,16 @@ impl SeekPricer {
         }
     }
 
-    /// The disk has answered a request.
-    #[inline(always)]
+    /// A disk that seeks has answered a request.
+    #[cold]
     pub(super) fn leave_disk(&self, now: Time, index: u32, op: Op) {
-        if self.seeks() {
-            if self.span(index).is_random {
-                self.head.meets_random(now);
-            }
-            if op == Op::Write {
-                self.head.write_ends();
-            }
-            self.end_flush(index, op);
+        if self.span(index).is_random {
+            self.head.meets_random(now);
         }
+        if op == Op::Write {
+            self.head.write_ends();
+        }
+        self.end_flush(index, op);
     }
 
     /// A request is answered, parked or given up: later flushes do not wait for it.

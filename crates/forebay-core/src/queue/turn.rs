@@ -50,7 +50,7 @@ impl IoQueue {
         nested: bool,
     ) -> Result<Ticket, EnqueueError> {
         let Access { op, .. } = access;
-        let (node, cost) = (class.node(), self.pricer.model().access_cost(&access, len));
+        let (node, cost) = (class.node(), self.pricer.access_cost(&access, len));
         if len > COST_UNCHECKED_LEN && cost > REQUEST_COST_MAX {
             return Err(EnqueueError::TooCostly { op, len });
         }
@@ -194,10 +194,15 @@ impl IoQueue {
 
     /// Finds out whether the turn that begins is late. Of what it is owed for the
     /// time in which it could not ask, a late shard keeps a bounded credit.
+    #[inline]
     pub(super) fn begin_turn(&mut self, now: Time) {
-        if self.attendance.last_stop().is_none() {
-            return;
+        if self.attendance.last_stop().is_some() {
+            self.begin_stopped_turn(now);
         }
+    }
+
+    #[inline(never)]
+    fn begin_stopped_turn(&mut self, now: Time) {
         let facts = self.turn_facts(now);
         // holders of permits compute: their queue has no thread that could be away
         if !self.in_disk.is_of_permits && self.attendance.note_absence(&facts) {
@@ -214,6 +219,7 @@ impl IoQueue {
 
     /// After changes of classes others look again too, as does a shard that waited
     /// for a queue that has gone.
+    #[inline]
     pub(super) fn follow_changes(&mut self, now: Time) {
         if self.fair.follow_changes() {
             self.shared.peers.take_waiting_for_room(now, &mut self.wakeups.list);
@@ -221,8 +227,16 @@ impl IoQueue {
     }
 
     /// Lets the window forget requests that the disk has kept for too long.
+    #[inline]
     pub(super) fn give_up_overdue(&mut self, now: Time) {
         let polled_at = self.attendance.poll(now);
+        if self.in_disk.may_be_overdue(&self.requests, now) {
+            self.give_up_those_overdue(now, polled_at);
+        }
+    }
+
+    #[cold]
+    fn give_up_those_overdue(&mut self, now: Time, polled_at: Time) {
         while let Some(oldest) = self.in_disk.oldest() {
             let Request { dispatched_at, cost, .. } = *self.requests.at(oldest);
             if !Overdue::is_possible(now.nanos_since(dispatched_at))
@@ -266,38 +280,49 @@ impl IoQueue {
         self.report.class_of(&request).overdue += 1;
     }
 
-    /// Books the time since the last stop on its reason. If nothing more goes, that ends the turn, and
-    /// the others learn what this queue leaves.
-    pub(super) fn end_attempt(&mut self, now: Time, stop: Option<Stop>) {
+    /// Books the time since the last stop on its reason.
+    #[inline]
+    fn count_stopped(&mut self, now: Time) {
         if let Some((last, since)) = self.attendance.take_stop() {
             self.report.blocked(last.reason, now.nanos_since(since));
         }
+    }
+
+    /// Something went. The others may count on this shard to poll again at once.
+    #[inline]
+    pub(super) fn go_on(&mut self, now: Time) {
+        self.count_stopped(now);
         if !self.shared.peers.alone() {
-            self.shared.peers.promise(self.shard, self.promised(now, stop));
-            if let Some(stop) = stop {
-                self.fair.publish_owed();
-                self.wake_window_waiters(now, stop.reason);
-                self.publish_held(now);
-            }
-        }
-        if let Some(stop) = stop {
-            let bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
-            self.attendance.end_turn(now, stop, !self.in_disk.is_empty(), bypasses);
-            if matches!(stop.reason, Blocked::Window | Blocked::Pace | Blocked::PaceDiskIdle) {
-                self.shared.budget.refused(now);
-            }
-            self.report.update_flow(now, self.goal());
+            self.shared.peers.promise(self.shard, now);
         }
     }
 
+    /// Nothing more goes. The others learn what this queue leaves.
+    #[inline(never)]
+    pub(super) fn end_turn(&mut self, now: Time, stop: Stop) {
+        self.report_nested(now);
+        self.count_stopped(now);
+        if !self.shared.peers.alone() {
+            self.shared.peers.promise(self.shard, self.promised(now, stop));
+            self.fair.publish_owed();
+            self.wake_window_waiters(now, stop.reason);
+            self.publish_held(now);
+        }
+        let bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
+        self.attendance.end_turn(now, stop, !self.in_disk.is_empty(), bypasses);
+        if matches!(stop.reason, Blocked::Window | Blocked::Pace | Blocked::PaceDiskIdle) {
+            self.shared.budget.refused(now);
+        }
+        self.report.update_flow(now, self.goal());
+    }
+
     /// When the others may count on this shard to poll again.
-    fn promised(&self, now: Time, stop: Option<Stop>) -> Time {
+    fn promised(&self, now: Time, stop: Stop) -> Time {
         match stop {
-            None => now,
-            Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
+            Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. } => Time::MAX,
             // it sleeps until it is woken, and the shard that does so expects it
-            Some(Stop { resume_at: Some(at), .. }) if self.self_wake_deadline() <= now => at,
-            Some(Stop { resume_at, .. }) => {
+            Stop { resume_at: Some(at), .. } if self.self_wake_deadline() <= now => at,
+            Stop { resume_at, .. } => {
                 let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
                 resume_at.map_or(drained, |at| at.min(drained))
             }
@@ -352,9 +377,12 @@ impl IoQueue {
     /// which may use the room itself.
     #[inline]
     pub(super) fn free_room(&mut self, now: Time) {
-        if self.shared.peers.alone() {
-            return;
+        if !self.shared.peers.alone() {
+            self.free_room_of_group(now);
         }
+    }
+
+    fn free_room_of_group(&mut self, now: Time) {
         let waits = self.requests.len() > self.report.totals.in_disk;
         if waits && self.shared.budget.counts_disk_time() {
             self.wakeups.room_freed(now);
@@ -527,7 +555,6 @@ impl IoQueue {
     }
 
     /// A turn begins. It is a wake-up if the queue's timer alone has begun it.
-    #[inline]
     pub(super) fn note_timer(&mut self, now: Time) {
         let Some((stop, since)) = self.attendance.last_stop() else { return };
         // of several polls in a row the first alone can have been waited for

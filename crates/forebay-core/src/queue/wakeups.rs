@@ -29,6 +29,12 @@ impl Wakeups {
         self.room_freed_at
     }
 
+    /// Whether there is nobody to wake. True nearly always.
+    #[inline]
+    pub(super) fn none(&self) -> bool {
+        self.room_freed_at.is_none() && self.list.is_empty()
+    }
+
     /// By how many requests there are less in the disk than when this queue passed on room before.
     pub(super) fn take_freed(&mut self, in_disk: u32) -> usize {
         self.room_freed_at = None;
