@@ -196,9 +196,12 @@ def _load() -> ctypes.CDLL:
     except OSError as error:
         message = f"{error}: install the wheel, or `make -C crates/forebay-capi install`"
         raise ImportError(message) from None
-    for name, arguments in _FUNCTIONS.items():
-        function = getattr(loaded, f"forebay_{name}")
-        function.argtypes, function.restype = arguments, c_int
+    try:
+        functions = {name: getattr(loaded, f"forebay_{name}") for name in _FUNCTIONS}
+    except AttributeError as error:
+        raise ImportError(f"{error}: it is no libforebay, or another version of it") from None
+    for name, function in functions.items():
+        function.argtypes, function.restype = _FUNCTIONS[name], c_int
     loaded.forebay_last_error.argtypes = [POINTER(c_size_t)]
     loaded.forebay_last_error.restype = c_char_p
     return loaded

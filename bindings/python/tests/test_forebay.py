@@ -302,6 +302,20 @@ threading.Thread(target=lambda: queries.admit("read", 1 << 20), daemon=True).sta
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "", ""))
 
+    def test_what_it_cannot_work_with_is_said_in_one_line(self):
+        for library, version, said in (
+            ("libc.so.6", "sys.version_info", "undefined symbol: forebay_"),
+            ("/nowhere.so", "sys.version_info", "/nowhere.so: "),
+            ("/nowhere.so", "(3, 8, 18)", "forebay needs Python 3.9 or newer, and this is 3.8"),
+        ):
+            program = f"import sys; sys.version_info = {version}; import forebay"
+            environment = {**os.environ, "FOREBAY_LIBRARY": library}
+            ended = subprocess.run(
+                [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60
+            )
+            self.assertEqual(ended.returncode, 1)
+            self.assertRegex(ended.stderr.splitlines()[-1], f"^ImportError: .*{said}")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,383 @@
+"""Schedulers, classes and what they give."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import time
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from ctypes import byref, c_size_t, c_uint32, c_uint64
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+from . import _events, _library
+from ._library import ClassStats, DiskStats, Error, HandleError, TimedOut, check, library, made
+
+__all__ = [
+    "Class",
+    "Deleter",
+    "Deletion",
+    "Disk",
+    "Error",
+    "Group",
+    "HandleError",
+    "Permit",
+    "Scheduler",
+    "Snapshot",
+    "TimedOut",
+    "Writer",
+]
+
+_Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+
+def _text(text: str) -> tuple[bytes, int]:
+    encoded = text.encode()
+    return encoded, len(encoded)
+
+
+def _path(path: _Path) -> tuple[bytes, int]:
+    encoded = os.fsencode(path)
+    return encoded, len(encoded)
+
+
+def _fd(file: Any) -> int:
+    return file if isinstance(file, int) else file.fileno()
+
+
+def _operation(name: str) -> int:
+    try:
+        return _library.OPERATIONS[name]
+    except KeyError:
+        names = ", ".join(_library.OPERATIONS)
+        raise ValueError(f"{name!r} is no operation: there are {names}") from None
+
+
+class _Handle:
+    """What has a handle, which is freed with it."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def close(self) -> None:
+        """Frees the handle. It is not used after that."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            check(library.forebay_free(handle))
+
+    def __del__(self, free: Any = library.forebay_free) -> None:
+        handle = getattr(self, "_handle", 0)
+        if handle:
+            free(handle)
+
+
+class Permit(_Handle):
+    """The permission to do one I/O now: hold it for exactly as long, in a `with`."""
+
+    def complete(self, result: int = 0) -> None:
+        """The I/O has ended: the bytes that were moved, or a negative number for an error."""
+        handle, self._handle = self._handle, 0
+        check(library.forebay_complete(handle, result))
+
+    def close(self) -> None:
+        self.complete()
+
+    def __enter__(self) -> Permit:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._handle:
+            self.complete(0 if kind is None else -1)
+
+    def __del__(self, complete: Any = library.forebay_complete, warn: Any = warnings.warn) -> None:
+        handle = getattr(self, "_handle", 0)
+        if handle and complete(handle, 0) == 0:
+            warn("a permit was not released: use `with`", ResourceWarning, 2, self)
+
+
+class Admission:
+    """A permit that a task waits for: `async with` it, or `await` it."""
+
+    def __init__(self, asked: tuple[int, int, int]) -> None:
+        self._asked = asked
+        self._permit: Optional[Permit] = None
+
+    async def _wait(self) -> Permit:
+        return Permit(await _events.wait_in_task(self._asked))
+
+    def __await__(self) -> Generator[Any, None, Permit]:
+        return self._wait().__await__()
+
+    async def __aenter__(self) -> Permit:
+        self._permit = await self._wait()
+        return self._permit
+
+    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._permit is not None:
+            self._permit.__exit__(kind, error, trace)
+
+
+class _Asks(_Handle):
+    def admit(self, op: str, length: int, timeout: Optional[float] = None) -> Permit:
+        """Waits for the disk and the class's turn, for `timeout` seconds at most.
+
+        `op` is "read", "write", "discard" or "flush". Other threads run meanwhile. A signal
+        handler that raises, as Ctrl-C does, ends it."""
+        if timeout is not None and timeout < 0:
+            raise ValueError(f"the timeout {timeout} is below 0")
+        asked = (self._handle, _operation(op), length)
+        return Permit(_events.wait(asked, timeout))
+
+    def try_admit(self, op: str, length: int) -> Optional[Permit]:
+        """A permit if that need not wait."""
+        try:
+            return Permit(made(library.forebay_admit, self._handle, _operation(op), length, 0))
+        except TimedOut:
+            return None
+
+    def admit_async(self, op: str, length: int) -> Admission:
+        """`admit` for a task: `async with queries.admit_async("read", 4096):`."""
+        return Admission((self._handle, _operation(op), length))
+
+
+class _Member(_Handle):
+    @property
+    def shares(self) -> int:
+        shares = c_uint32()
+        check(library.forebay_get_shares(self._handle, byref(shares)))
+        return shares.value
+
+    @shares.setter
+    def shares(self, shares: int) -> None:
+        check(library.forebay_set_shares(self._handle, shares))
+
+    def set_limits(self, bytes_per_second: int = 0, operations_per_second: int = 0) -> None:
+        """Upper limits on each disk, in addition to the shares; 0 for none."""
+        limits = _library.Limits(
+            bytes_per_second=bytes_per_second, operations_per_second=operations_per_second
+        )
+        check(library.forebay_set_limits(self._handle, byref(limits)))
+
+    def remove(self) -> None:
+        """Removes it from all disks."""
+        check(library.forebay_remove(self._handle))
+
+
+class Class(_Asks, _Member):
+    """A priority class."""
+
+    def on_file(self, file: Any) -> Class:
+        """The same class on the disk of the file."""
+        return Class(made(library.forebay_class_on_file, self._handle, _fd(file)))
+
+    @contextlib.contextmanager
+    def enter(self) -> Iterator[None]:
+        """Makes this the class of what the thread asks its scheduler for."""
+        check(library.forebay_class_enter(self._handle))
+        try:
+            yield
+        finally:
+            check(library.forebay_class_leave(self._handle))
+
+    def readinto(self, file: Any, buffer: Any, offset: int) -> int:
+        """Reads into a writable buffer through the page cache: a hit costs no permit, a miss has one."""
+        size, done = memoryview(buffer).nbytes, c_size_t()
+        place = (ctypes.c_char * size).from_buffer(buffer) if size else None
+        check(library.forebay_read(self._handle, _fd(file), place, size, offset, byref(done)))
+        return done.value
+
+    def read(self, file: Any, length: int, offset: int) -> bytes:
+        """`readinto` of new bytes: fewer than `length` where the file ends before."""
+        buffer = bytearray(length)
+        return bytes(buffer[: self.readinto(file, buffer, offset)])
+
+    def prefetch(self, file: Any, offset: int = 0, length: Optional[int] = None) -> None:
+        """Brings bytes into the page cache in the class's turn, for who reads them through a mapping."""
+        if offset < 0 or (length is not None and length < 0):
+            raise ValueError(f"{length} bytes from {offset} on: neither is below 0")
+        length = (1 << 64) - 1 if length is None else length
+        check(library.forebay_prefetch(self._handle, _fd(file), offset, length))
+
+    def sync(self, file: Any) -> None:
+        """Makes the file durable, its dirt in parts of the class first."""
+        check(library.forebay_sync(self._handle, _fd(file), 0))
+
+    def writer(self, file: Any, dirty_max: int = 0) -> Writer:
+        """Writes to a file that is open for writing; what is dirty is written back in the class's turn."""
+        return Writer(self._handle, file, dirty_max)
+
+    def deleter(self, rate: int = 0) -> Deleter:
+        """Deletes files a step at a time, at most `rate` bytes per second."""
+        options = _library.DeleterOptions(rate=rate)
+        return Deleter(made(library.forebay_deleter_new, self._handle, byref(options)))
+
+
+class Group(_Member):
+    """A group of classes, which competes as one class of its shares."""
+
+    def add_class(self, name: str, shares: int) -> Class:
+        return Class(made(library.forebay_class_add, self._handle, *_text(name), shares))
+
+    def add_group(self, name: str, shares: int) -> Group:
+        return Group(made(library.forebay_group_add, self._handle, *_text(name), shares))
+
+
+class Writer(_Handle):
+    """A writer through the page cache. The file stays open as long as it."""
+
+    def __init__(self, of: int, file: Any, dirty_max: int) -> None:
+        self._file = file
+        super().__init__(made(library.forebay_writer_new, of, _fd(file), dirty_max))
+
+    def write(self, data: Any, offset: Optional[int] = None) -> None:
+        """Writes all of it at `offset`, or behind what was written last."""
+        view = memoryview(data).cast("B")
+        copied = data if isinstance(data, bytes) else view.tobytes()
+        if offset is not None and offset < 0:
+            raise ValueError(f"the offset {offset} is below 0")
+        where = _library.OFFSET_NEXT if offset is None else offset
+        check(library.forebay_write(self._handle, copied, view.nbytes, where))
+
+    def sync(self) -> None:
+        """Makes what was written durable."""
+        check(library.forebay_writer_sync(self._handle, 0))
+
+    @property
+    def dirty(self) -> int:
+        """Bytes that are not on the disk yet."""
+        dirty = c_uint64()
+        check(library.forebay_writer_dirty(self._handle, byref(dirty)))
+        return dirty.value
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+class Deleter(_Handle):
+    """Deletes files at the pace of a class."""
+
+    def delete(self, path: _Path) -> Deletion:
+        return Deletion(made(library.forebay_delete, self._handle, *_path(path)))
+
+
+class Deletion(_Handle):
+    """What was asked to be deleted."""
+
+    def wait(self) -> int:
+        """Waits until its blocks are free; returns how many bytes were freed in steps."""
+        deleted = _library.Deleted()
+        while True:
+            check(library.forebay_deletion_progress(self._handle, byref(deleted)))
+            if deleted.state == 3:
+                break
+            time.sleep(0.01)
+        check(library.forebay_deletion_wait(self._handle, byref(deleted)))
+        return int(deleted.bytes)
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A disk by its rates: the vendor's are enough to start with."""
+
+    name: str
+    read_iops: int
+    write_iops: int
+    read_bandwidth: int
+    write_bandwidth: int
+    mountpoint: str = ""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was counted: the statistics of each disk, and of each class on it, by their names."""
+
+    uptime_ns: int
+    unlisted_opens: int
+    bugs: int
+    disks: dict[str, DiskStats]
+    classes: dict[str, dict[str, ClassStats]]
+
+
+class Scheduler(_Asks):
+    """Disks, and the classes that share them. What it admits is of the class that the thread entered."""
+
+    @classmethod
+    def from_file(cls, path: _Path, *, strict: bool = False, unlimited: bool = False) -> Scheduler:
+        """For the disks of a properties file. A strict one refuses files on other disks."""
+        flags = _flags(strict, unlimited)
+        return cls(made(library.forebay_scheduler_from_file, *_path(path), flags))
+
+    @classmethod
+    def from_rates(
+        cls, disks: Sequence[Disk], *, strict: bool = False, unlimited: bool = False
+    ) -> Scheduler:
+        """For disks by their rates."""
+        rates = (_library.DiskRates * len(disks))(*[_rates(disk) for disk in disks])
+        flags = _flags(strict, unlimited)
+        return cls(made(library.forebay_scheduler_from_rates, rates, len(disks), flags))
+
+    def reload(self, path: _Path) -> None:
+        """Takes over the figures of a properties file while everything goes on."""
+        check(library.forebay_scheduler_reload(self._handle, *_path(path)))
+
+    def add_class(self, name: str, shares: int) -> Class:
+        return Class(made(library.forebay_class_add, self._handle, *_text(name), shares))
+
+    def add_group(self, name: str, shares: int) -> Group:
+        return Group(made(library.forebay_group_add, self._handle, *_text(name), shares))
+
+    def find_class(self, name: str) -> Class:
+        return Class(made(library.forebay_class_find, self._handle, *_text(name)))
+
+    def snapshot(self) -> Snapshot:
+        """What was counted so far."""
+        info, handle = _library.SnapshotInfo(), c_uint64()
+        check(library.forebay_snapshot_take(self._handle, byref(info), byref(handle)))
+        disks, classes = {}, {}
+        try:
+            for disk in range(info.disks):
+                of_disk = DiskStats()
+                check(library.forebay_snapshot_disk(handle, disk, byref(of_disk)))
+                name = of_disk.name.decode()
+                disks[name], classes[name] = of_disk, {}
+                for index in range(info.classes):
+                    stats = ClassStats()
+                    check(library.forebay_snapshot_class(handle, disk, index, byref(stats)))
+                    classes[name][stats.name.decode()] = stats
+        finally:
+            library.forebay_free(handle)
+        return Snapshot(info.uptime_ns, info.unlisted_opens, info.bugs, disks, classes)
+
+    def open_metrics(self) -> str:
+        """What was counted so far, for Prometheus."""
+        size, length = 1 << 16, c_size_t()
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            code = library.forebay_snapshot_openmetrics(self._handle, buffer, size, byref(length))
+            if code != _library.E_TOO_SMALL:
+                check(code)
+                return buffer.raw[: length.value].decode()
+            size = length.value * 2
+
+
+def _flags(strict: bool, unlimited: bool) -> int:
+    return (_library.STRICT if strict else 0) | (_library.UNLIMITED if unlimited else 0)
+
+
+def _rates(disk: Disk) -> _library.DiskRates:
+    (name, name_len), (mountpoint, mountpoint_len) = _text(disk.name), _path(disk.mountpoint)
+    return _library.DiskRates(
+        name=name,
+        name_len=name_len,
+        mountpoint=mountpoint,
+        mountpoint_len=mountpoint_len,
+        read_iops=disk.read_iops,
+        write_iops=disk.write_iops,
+        read_bandwidth=disk.read_bandwidth,
+        write_bandwidth=disk.write_bandwidth,
+    )
