@@ -111,16 +111,16 @@ fn buffered() -> Vec<Known> {
     sizes.into_iter().flat_map(of).chain(slow).collect()
 }
 
+/// A RAID0 of this many.
+pub(crate) fn raid(count: usize, member: &str, chunk: &str) -> Known {
+    let members = vec![member; count].join(", ");
+    let name = format!("RAID0 of {count} {member}, {chunk}");
+    let yaml = format!("kind: raid0\nchunk: {chunk}\nmembers: [{members}]\n");
+    Known::new(&name, parse(&name, &yaml))
+}
+
 pub(crate) fn raids() -> Vec<Known> {
-    let of = |(member, chunk): (&str, &str)| {
-        [2, 4, 8].map(|count| {
-            let members = vec![member; count].join(", ");
-            let name = format!("RAID0 of {count} {member}, {chunk}");
-            let yaml = format!("kind: raid0\nchunk: {chunk}\nmembers: [{members}]\n");
-            let yaml = if member == "nvme-2025" { yaml + "sector: 4096\n" } else { yaml };
-            Known::new(&name, parse(&name, &yaml))
-        })
-    };
+    let of = |(member, chunk): (&str, &str)| [2, 4, 8].map(|count| raid(count, member, chunk));
     [("samsung-850-pro", "64kB"), ("samsung-970-pro", "512kB"), ("hdd-7200rpm", "1MB")]
         .into_iter()
         .flat_map(of)

@@ -3,7 +3,7 @@
 use forebay_tune::Budget;
 
 use super::tune;
-use crate::disks::{Known, presets, raids};
+use crate::disks::{Known, presets, raid, raids};
 
 /// What a budget says of a disk with this many seeds: how often it is right, wrong, and does not
 /// know.
@@ -37,9 +37,14 @@ fn a_head_is_known_from_none_by_how_much_faster_reads_in_sequence_are() {
 #[test]
 #[ignore = "takes minutes"]
 fn heads_of_twenty_seeds() {
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let of_others = [3, 5, 6, 7].map(|count| raid(count, "hdd-7200rpm", "1MB"));
+    let mut all = presets();
+    all.extend(raids().into_iter().chain(of_others));
+    all.retain(|known| known.name.contains(&only));
     let mut sum = [0; 3];
     for budget in super::budgets() {
-        for known in presets().iter().chain(&raids()) {
+        for known in &all {
             let counts = said(known, &budget, 20);
             sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }
