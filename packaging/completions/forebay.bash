@@ -1589,7 +1589,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__tune)
-            opts="-h --budget --write-limit --out --format --resume --fit-from --diff --other-disk --history --fail-below --simulate --seed --overwrite-device --help"
+            opts="-h --budget --watch --write-limit --out --format --resume --fit-from --diff --other-disk --history --fail-below --simulate --seed --overwrite-device --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1597,6 +1597,10 @@ _forebay() {
             case "${prev}" in
                 --budget)
                     COMPREPLY=($(compgen -W "quick standard thorough" -- "${cur}"))
+                    return 0
+                    ;;
+                --watch)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --write-limit)

@@ -119,10 +119,11 @@ io.cost\t'Settings for the kernel\'s io.cost (cgroup v2): its lines, a file for 
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l list -d 'List machines and volumes of clouds that --disk knows by size, and where their figures come from'
 complete -c forebay -n "__fish_forebay_using_subcommand info" -l no-region -d 'Ignore the regions of a forebay.yaml: a mix of reads and writes costs the sum of what its reads and its writes cost alone'
 complete -c forebay -n "__fish_forebay_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c forebay -n "__fish_forebay_using_subcommand tune" -l budget -d 'How long to measure' -r -f -a "quick\t'About a minute, at most 64 GiB written: figures within some 10 %'
+complete -c forebay -n "__fish_forebay_using_subcommand tune" -l budget -d 'How long to measure [default: standard, with --watch quick]' -r -f -a "quick\t'About a minute, at most 64 GiB written: figures within some 10 %'
 standard\t'About 3 minutes, up to 5 on a slow disk, at most 128 GiB written: figures within some 5 %'
 thorough\t'Until the disk is steady, more than half an hour, at most 1 TiB written'"
-complete -c forebay -n "__fish_forebay_using_subcommand tune" -l write-limit -d 'The most to write to each disk, instead of what the budget allows' -r
+complete -c forebay -n "__fish_forebay_using_subcommand tune" -l watch -d 'Look for a volume\'s credits in the background for this many hours at most, 1 to 48: while others use the disk, for 2 % of the time. Needs no more once they have run out. Ctrl-C ends it with what is known' -r
+complete -c forebay -n "__fish_forebay_using_subcommand tune" -l write-limit -d 'The most to write to each disk, instead of what the budget allows, or with --watch 64GB' -r
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l out -d 'Directory for the files; it is made if it is missing' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l format -d 'What to print' -r -f -a "text\t'For people'
 json\t'For programs'"

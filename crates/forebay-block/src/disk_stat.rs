@@ -9,10 +9,12 @@ const SECTORS_MAX: u64 = 1 << 31;
 /// Milliseconds of requests: more than a disk gathers between two looks.
 const IN_FLIGHT_MS_MAX: u64 = 1 << 31;
 
-/// How much a disk has done: reads, writes and discards apart, in sectors of 512 bytes.
+/// How much a disk has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskStat {
+    /// Read, written and discarded, in units of 512 bytes.
     sectors: [u64; 3],
+    operations: u64,
     /// The time that requests were in flight, summed over requests, in milliseconds.
     in_flight_ms: u64,
 }
@@ -30,8 +32,14 @@ impl DiskStat {
         let discards = fields.get(13).copied().unwrap_or(0);
         Some(Self {
             sectors: [*fields.get(2)?, *fields.get(6)?, discards],
+            operations: fields.first()?.saturating_add(*fields.get(4)?),
             in_flight_ms: fields.get(10).copied().unwrap_or(0),
         })
+    }
+
+    /// Reads and writes that it has done, of all that use it.
+    pub fn operations(&self) -> u64 {
+        self.operations
     }
 
     /// How long requests were in flight since `earlier`, summed over requests, in milliseconds. The
@@ -96,6 +104,7 @@ mod tests {
     fn kernels_that_count_no_discards_and_lines_that_are_none() {
         let old = DiskStat::parse("  1 2 3 4 5 6 7 8 9 10 11").unwrap();
         assert_eq!(old.since(&DiskStat::default()), [3 * 512, 7 * 512, 0]);
+        assert_eq!(old.operations(), 1 + 5);
         for text in ["", "1 2 3", "one two three", "-1 -2 -3 -4 -5 -6 -7 -8"] {
             assert_eq!(DiskStat::parse(text), None, "{text}");
         }

@@ -17,7 +17,7 @@ pub(crate) const KNOWN_AFTER: f64 = 35.0 * 60.0;
 const CHANGE_MIN: f64 = 0.03;
 /// What falls by so much at once, and is level before and after, was a burst on credits.
 const BURST_MIN: f64 = 0.2;
-const LEVEL: f64 = 0.1;
+pub(crate) const LEVEL: f64 = 0.1;
 /// So often the lower level has to be seen.
 const AFTER_MIN: usize = 3;
 

@@ -50,14 +50,16 @@ fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
 }
 
 fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
+    let behind_credits = fit.spent().is_some();
     Measured {
         seeks: fit.seeks.and_then(|seeks| seeks.known()) == Some(true),
-        ceiling: Ceiling::Never,
+        ceiling: if behind_credits { Ceiling::AfterBurst } else { Ceiling::Never },
         base_latency: Some(time(fit.base_latency_us)).filter(|base| !base.is_zero()),
         read: consistent(
             MeasuredDirection {
                 iops_sustained: Some(lasting(fit.lasting.read_iops)),
                 bandwidth_sustained: Some(lasting(fit.lasting.read_bandwidth)),
+                sequential_iops: fit.read.in_sequence().filter(|_| !behind_credits),
                 ..direction(&fit.read, &fit.read_knee, &fit.read_steadiness)
             },
             rates.read_iops,
@@ -67,6 +69,7 @@ fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
             MeasuredDirection {
                 iops_sustained: Some(lasting(fit.lasting.write_iops)),
                 bandwidth_sustained: Some(lasting(fit.lasting.write_bandwidth)),
+                sequential_iops: fit.write.in_sequence().filter(|_| !behind_credits),
                 ..direction(&fit.write, &fit.write_knee, &fit.write_steadiness)
             },
             rates.write_iops,
@@ -91,7 +94,6 @@ fn direction(sizes: &Sizes, knee: &Knee, steadiness: &drift::Steadiness) -> Meas
     MeasuredDirection {
         cost: sizes.cost.iter().map(cost).collect(),
         knee: knee.requests.map(f64::from),
-        sequential_iops: sizes.in_sequence(),
         steadiness: Some(Steadiness {
             steady: steadiness.is_known(),
             burst_excess: rounded(steadiness.burst_excess, 1000.0),

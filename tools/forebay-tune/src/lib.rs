@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod credits;
 pub mod diff;
 mod directory;
 mod drift;
@@ -19,6 +20,7 @@ pub mod files;
 mod fit;
 pub mod history;
 mod load;
+mod look;
 mod measure;
 mod phase;
 mod plateau;
@@ -32,6 +34,7 @@ mod target;
 pub mod verdicts;
 
 pub use budget::Budget;
+pub use credits::{Credits, Spent};
 pub use directory::{DirectoryTarget, MeasuredDisk};
 pub use drift::{Burst, Observation, Steadiness, steadiness};
 pub use error::Error;
@@ -39,6 +42,7 @@ pub use fit::{
     CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Mix, Saturation, Sector,
     Seeks, Sizes, depth_full, fit, saturation_of,
 };
+pub use look::{Counted, Look};
 pub use measure::{LARGE_REQUEST_BYTES, Progress, measure};
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 pub use run::{MeasuredPhase, RUN_VERSION, Run};

@@ -142,6 +142,8 @@ pub enum Purpose {
     Interference,
     /// A round of one of the four figures, over and over.
     Steady,
+    /// A look for credits.
+    Credits,
 }
 
 impl Purpose {
@@ -162,6 +164,7 @@ impl Purpose {
             Self::Flush => "flushes",
             Self::Interference => "flushes and discards alongside reads",
             Self::Steady => "figures",
+            Self::Credits => "credits",
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::error::Error;
+use crate::look::{Counted, Look};
 use crate::phase::{Phase, Purpose, Work};
 use crate::samples::Samples;
 use crate::target::TargetInfo;
@@ -49,6 +50,18 @@ pub struct Run {
     /// Bytes written in runs that were interrupted, alongside the phases.
     #[serde(default)]
     pub written_before: u64,
+    /// For how many hours credits are looked for at most; 0 for not at all.
+    #[serde(default)]
+    pub watch_hours: u32,
+    /// What the disk had done when that began, or went on.
+    #[serde(default)]
+    pub watch_began: Counted,
+    /// What was seen of them.
+    #[serde(default)]
+    pub looks: Vec<Look>,
+    /// From which phase on there were no credits.
+    #[serde(default)]
+    pub behind_credits: Option<usize>,
 }
 
 /// What all versions of a run have.
@@ -71,6 +84,10 @@ impl Run {
             complete: false,
             growth: Vec::new(),
             written_before: 0,
+            watch_hours: 0,
+            watch_began: Counted::default(),
+            looks: Vec::new(),
+            behind_credits: None,
         }
     }
 
@@ -110,7 +127,12 @@ impl Run {
     /// Bytes written; what was discarded had been written for that.
     pub fn written(&self) -> u64 {
         let written = self.phases.iter().map(|measured| measured.samples.bytes_written);
-        written.sum::<u64>() + self.grown() + self.written_before
+        written.sum::<u64>() + self.looked() + self.grown() + self.written_before
+    }
+
+    /// Bytes written to look for credits.
+    pub(crate) fn looked(&self) -> u64 {
+        self.looks.iter().map(|look| look.bytes_written).sum()
     }
 
     /// Bytes of the files that grew.

@@ -7,6 +7,7 @@ use forebay_sim::disk::{Command, SimDisk, Status};
 
 use crate::error::Error;
 use crate::load::{Area, PhaseLoad, PhaseRequest, SharedProgress};
+use crate::look::Counted;
 use crate::phase::{FileState, Phase};
 use crate::samples::Samples;
 use crate::target::{Target, TargetInfo};
@@ -24,6 +25,7 @@ pub struct SimTarget {
     laid_out: u64,
     /// What ran last alone.
     last: Option<Phase>,
+    counted: Counted,
 }
 
 impl SimTarget {
@@ -42,7 +44,8 @@ impl SimTarget {
             room: capacity,
             ..TargetInfo::default()
         };
-        Self { disk, info, now: Time::ZERO, next_id: 0, laid_out: capacity, last: None }
+        let counted = Counted::default();
+        Self { disk, info, now: Time::ZERO, next_id: 0, laid_out: capacity, last: None, counted }
     }
 
     fn area(&self, phase: &Phase) -> Area {
@@ -85,6 +88,8 @@ impl SimTarget {
             self.next_id += 1;
             running.in_flight += 1;
             in_disk.insert(self.next_id, SentRequest { load: index, began: self.now, op });
+            self.counted.operations += 1;
+            self.counted.bytes += u64::from(len);
             self.disk.submit(self.now, self.next_id, Command { op, offset, len: len.into() });
         }
     }
@@ -181,5 +186,19 @@ impl Target for SimTarget {
         );
         let samples = self.run_all(&[(background, &shared.0), (phase, &shared.1)])?;
         <[Samples; 2]>::try_from(samples).map(Into::into).map_err(|_| Error::nothing_measured())
+    }
+
+    fn counted(&self) -> Result<Counted, Error> {
+        Ok(Counted { at: self.now.as_nanos() as f64 / 1e9, ..self.counted })
+    }
+
+    fn wait(&mut self, seconds: f64) -> Result<(), Error> {
+        let until = self.now.plus_nanos((seconds.max(0.0) * 1e9) as u64);
+        while self.disk.next_event().is_some_and(|at| at <= until) {
+            self.completions()?;
+        }
+        self.now = until;
+        self.last = None;
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::budget::{Budget, WATCHED_BYTES};
+use crate::credits::{FALL, credits};
 use crate::drift::KNOWN_AFTER;
 use crate::phase::{Pattern, Purpose, Work};
 use crate::plateau::{LEVEL_ROUNDS, Level, first, last_step, level, margin, rounds};
@@ -15,8 +16,9 @@ const BUFFER_GAIN: f64 = 0.1;
 const CREDITS_ALIKE: f64 = 0.03;
 /// and none on sale more than this many per second.
 const CREDITS_IOPS_MAX: f64 = 40_000.0;
-/// Credits that are used up take more than this part of the rate.
-const CREDITS_FALL: f64 = 0.2;
+/// A head makes reads of this many bytes at random places slower by this factor and more.
+const SEEKS_BYTES: u32 = 128 << 10;
+const SEEKS_TIMES: f64 = 2.0;
 /// Only disks with a head take so long for a small read, in microseconds, and one does so few.
 const HEAD_US: f64 = 3000.0;
 const HEAD_IOPS: f64 = 1000.0;
@@ -63,18 +65,20 @@ impl Lasting {
 
 /// Which figures of `run` last, each being known to such a part of it.
 pub(crate) fn lasting(run: &Run) -> Lasting {
-    let credits = may_have_credits(run);
+    let spent = credits(run).is_some_and(|credits| credits.spent.is_some());
+    let behind = run.behind_credits.is_some();
+    let credits = spent || may_have_credits(run);
     let known = |work, pattern| {
         let level = level(run, work, pattern);
         let sure = margin(run, work, pattern) <= level.rate * budget(run).margin_max;
-        let kept_up = !credits || has_fallen(run, work, pattern);
+        let kept_up = !credits || behind || has_fallen(run, work, pattern);
         level.rounds >= LEVEL_ROUNDS && sure && !level.drifts && kept_up
     };
-    let passed = buffer_passed(run);
+    let passed = behind || buffer_passed(run);
     Lasting {
-        read_iops: known(Work::Read, Pattern::Random),
+        read_iops: spent || known(Work::Read, Pattern::Random),
         read_bandwidth: known(Work::Read, Pattern::Sequential),
-        write_iops: passed && known(Work::Write, Pattern::Random),
+        write_iops: spent || passed && known(Work::Write, Pattern::Random),
         write_bandwidth: passed && known(Work::Write, Pattern::Sequential),
         may_have_credits: credits,
         buffer_passed: passed,
@@ -87,6 +91,9 @@ fn budget(run: &Run) -> Budget {
 
 /// The buffer that streamed writes have filled, if they became slower.
 pub(crate) fn buffer(run: &Run) -> Option<Buffer> {
+    if run.behind_credits.is_some() {
+        return None;
+    }
     let rounds = rounds(run, Work::Write, Pattern::Sequential);
     let rates: Vec<Rate> = rounds.iter().map(|round| round.samples.rate_in_all()).collect();
     let filling = rounds.get(..last_step(&rates))?;
@@ -126,7 +133,9 @@ fn is_behind_buffer(run: &Run) -> bool {
     let Some(bytes) = stream.first().map(|round| round.phase.request_bytes) else { return false };
     let level = level(run, Work::Write, Pattern::Sequential);
     let behind = (level.rate + level.margin) * f64::from(bytes);
-    buffer(run).is_some() || first_stream(run) > behind * (1.0 + BUFFER_GAIN)
+    run.behind_credits.is_some()
+        || buffer(run).is_some()
+        || first_stream(run) > behind * (1.0 + BUFFER_GAIN)
 }
 
 /// Bytes per second that were written in sequence at first, or at least; 0 where none were.
@@ -170,9 +179,21 @@ pub(crate) fn has_head(run: &Run) -> bool {
     alone >= HEAD_US && (is_slow || run.target.rotational == Some(true))
 }
 
+/// Whether reads in sequence were seen to be no faster than at random places: a volume without
+/// credits is as slow as a disk with a head.
+fn has_no_seeks(run: &Run) -> bool {
+    let rate = |purpose| {
+        let mut all = run.of(purpose, Work::Read);
+        let found = all.find(|measured| measured.phase.request_bytes == SEEKS_BYTES);
+        found.map(|measured| measured.samples.rate().mean)
+    };
+    let both = rate(Purpose::Stream).zip(rate(Purpose::Sizes));
+    both.is_some_and(|(stream, random)| stream < random * SEEKS_TIMES)
+}
+
 /// Whether the disk may be a volume whose rate is one for both directions, and higher while it has
 /// credits: those last for half an hour, and until then nothing tells it from one without.
-fn may_have_credits(run: &Run) -> bool {
+pub(crate) fn may_have_credits(run: &Run) -> bool {
     let known = |work| {
         let Level { rate, margin, .. } = level(run, work, Pattern::Random);
         Rate { mean: rate, margin }
@@ -185,7 +206,8 @@ fn may_have_credits(run: &Run) -> bool {
             && apart <= reads.mean * CREDITS_ALIKE + reads.margin.hypot(writes.margin)
     };
     let watched = run.phases.last().map_or(0.0, |last| last.samples.began);
-    [now, before].into_iter().any(is_volume) && !has_head(run) && watched < KNOWN_AFTER
+    let has_head = has_head(run) && !has_no_seeks(run);
+    [now, before].into_iter().any(is_volume) && !has_head && watched < KNOWN_AFTER
 }
 
 /// Whether the disk may be such a volume, and has used up its credits.
@@ -195,7 +217,7 @@ pub(crate) fn credits_used_up(run: &Run) -> bool {
 
 /// Whether a figure is as much lower than at first as one of a volume without credits.
 fn has_fallen(run: &Run, work: Work, pattern: Pattern) -> bool {
-    level(run, work, pattern).rate * (1.0 + CREDITS_FALL) < first_rate(run, work, pattern).mean
+    level(run, work, pattern).rate * (1.0 + FALL) < first_rate(run, work, pattern).mean
 }
 
 /// The rate of one figure at the beginning; 0 where there is none.

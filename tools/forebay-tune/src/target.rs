@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::look::Counted;
 use crate::phase::Phase;
 use crate::samples::Samples;
 
@@ -27,6 +28,18 @@ pub trait Target {
         background: &Phase,
         phase: &Phase,
     ) -> Result<(Samples, Samples), Error>;
+
+    /// What the disk has done so far for all that use it.
+    ///
+    /// # Errors
+    /// Nobody counts that.
+    fn counted(&self) -> Result<Counted, Error>;
+
+    /// Lets this many seconds pass.
+    ///
+    /// # Errors
+    /// The user has had enough.
+    fn wait(&mut self, seconds: f64) -> Result<(), Error>;
 }
 
 /// What is known about a disk before it is measured.

@@ -4,6 +4,7 @@ use forebay_block::Backing;
 use forebay_core::SATURATION_LENGTH_DEFAULT;
 use serde::Serialize;
 
+use crate::credits::{Credits, Spent};
 use crate::drift::Steadiness;
 use crate::fit::{Figure, Fit, Sector};
 use crate::run::Run;
@@ -47,6 +48,7 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     seeks(fit, &mut add);
     buffer(fit, &mut add);
     buffer_left(run, fit, &mut add);
+    credits(run, fit, &mut add);
     steady("reads", &fit.read_steadiness, fit, &mut add);
     steady("writes", &fit.write_steadiness, fit, &mut add);
     below_knee(fit, &mut add);
@@ -86,7 +88,7 @@ fn lasting(fit: &Fit) -> String {
         let (names, why) = (names(&unknown), why_unknown(fit));
         said.push(format!("{names} may be a burst, and the files say so: {why}."));
     }
-    let all_known = is_known(reads) && is_known(writes);
+    let all_known = fit.spent().is_some() || is_known(reads) && is_known(writes);
     if !all_known && !level.is_empty() {
         let seconds = f64::min(reads.observed_seconds, writes.observed_seconds);
         said.push(format!(
@@ -107,7 +109,7 @@ fn why_unknown(fit: &Fit) -> String {
     if fit.lasting.may_have_credits {
         return String::from(
             "its reads and writes have one rate, as on volumes that are faster while they have \
-             credits, which take half an hour to be used up",
+             credits, which take half an hour or more to be used up, so that --watch is needed",
         );
     }
     let Lasting { read_iops, read_bandwidth, buffer_passed, .. } = fit.lasting;
@@ -221,7 +223,51 @@ fn buffer_left(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
     }
 }
 
+fn credits(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
+    let minutes = |seconds: f64| format!("{:.0} minutes", seconds / 60.0);
+    match fit.credits {
+        Some(Credits { burst, spent: Some(spent), .. }) => {
+            let Spent { lasting, left, margin, left_at } = spent;
+            let on_end = left / (burst - lasting.mean).max(f64::MIN_POSITIVE);
+            add(
+                true,
+                format!(
+                    "It has credits: {burst:.0} operations per second with them, {:.0} without, which \
+                     is in the files. {left:.0} +- {margin:.0} credits were left {} into the \
+                     measurement, enough for {} on end; they were used up, and come back at {:.0} \
+                     per second.",
+                    lasting.mean,
+                    minutes(left_at),
+                    minutes(on_end),
+                    lasting.mean
+                ),
+            );
+        }
+        Some(Credits { burst, held_seconds, held_operations, .. }) => add(
+            true,
+            format!(
+                "No credits were seen to run out: at up to {burst:.0} per second it did \
+                 {held_operations} operations on end, in {}. More credits than that would not have \
+                 been seen. Look for longer (--watch), allow more to be written (--write-limit), or \
+                 look while nothing else uses the disk.",
+                minutes(held_seconds)
+            ),
+        ),
+        None if run.watch_hours > 0 && run.complete => add(
+            false,
+            String::from(
+                "It has no credits: a volume that has some does as many reads as writes, and this \
+                 disk does not, or does more than any volume, or has a head.",
+            ),
+        ),
+        None => {}
+    }
+}
+
 fn steady(what: &str, steadiness: &Steadiness, fit: &Fit, add: &mut AddVerdict<'_>) {
+    if fit.spent().is_some() {
+        return;
+    }
     let minutes = steadiness.observed_seconds / 60.0;
     if let Some(burst) = steadiness.burst {
         let on = if fit.lasting.may_have_credits { " on credits" } else { "" };

@@ -20,8 +20,10 @@ pub struct Cloud {
     pub iops: u64,
     /// Operations per second while there are credits; not below `iops`.
     pub burst_iops: u64,
-    /// The most credits, and those at the beginning; each is one operation.
+    /// The most credits; each is one operation.
     pub burst_credits: u64,
+    /// Those at the beginning.
+    pub burst_credits_left: u64,
     /// Bytes per second.
     pub bandwidth: u64,
     /// A command counts as one operation for each part of this many bytes.
@@ -44,11 +46,12 @@ pub(crate) struct CloudDisk {
 
 impl CloudDisk {
     pub(crate) fn new(parameters: Cloud, seed: u64) -> Self {
+        let Cloud { iops, burst_credits, burst_credits_left, .. } = parameters;
         Self {
             parameters,
             operations: Server::default(),
             bytes: Server::default(),
-            repaid_at: DiskTime::ZERO,
+            repaid_at: transfer(burst_credits.saturating_sub(burst_credits_left), iops),
             chance: Rng::new(seed, &[]),
         }
     }

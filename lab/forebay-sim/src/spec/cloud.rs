@@ -15,6 +15,7 @@ disk_keys!(RawCloud {
     iops: Option<Located<Quantity>>,
     burst_iops: Option<Located<Quantity>>,
     burst_credits: Option<Located<Quantity>>,
+    burst_credits_left: Option<Located<Quantity>>,
     bandwidth: Located<Quantity>,
     operation_bytes: Option<Located<ByteSize>>,
     latency: Located<Span>,
@@ -34,6 +35,7 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
         iops,
         burst_iops,
         burst_credits,
+        burst_credits_left: left(checks, &raw, burst_credits)?,
         bandwidth: checks.rate(&raw.bandwidth, "bytes per second")?,
         operation_bytes: raw
             .operation_bytes
@@ -42,6 +44,12 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
         jitter: checks.pause(&raw.jitter.unwrap_or_default())?,
     };
     Ok((raw.common(), Model::Cloud(model)))
+}
+
+/// The credits at the beginning, of this many at most.
+fn left(checks: Checks<'_>, raw: &RawCloud, credits: u64) -> Result<u64, ConfigError> {
+    let Some(left) = raw.burst_credits_left else { return Ok(credits) };
+    checks.source.number(&Located { value: left.value.0, at: left.at }, 0..=credits, "credits")
 }
 
 fn burst(checks: Checks<'_>, raw: &RawCloud, iops: u64) -> Result<(u64, u64), ConfigError> {

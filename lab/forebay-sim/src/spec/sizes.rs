@@ -194,10 +194,12 @@ impl Machine {
 impl Tier {
     fn disk(&self, family: &Family<Self>, sources: &BTreeMap<String, String>) -> DiskSpec {
         let burst_iops = self.burst.unwrap_or(self.iops);
+        let credits = (burst_iops - self.iops) * BURST_SECONDS;
         let disk = Cloud {
             iops: self.iops,
             burst_iops,
-            burst_credits: (burst_iops - self.iops) * BURST_SECONDS,
+            burst_credits: credits,
+            burst_credits_left: credits,
             bandwidth: self.mb * 1_000_000,
             operation_bytes: OPERATION_BYTES_DEFAULT,
             latency: family.latency.0,
@@ -252,6 +254,7 @@ impl Volume {
             iops,
             burst_iops: burst[0],
             burst_credits: burst[1],
+            burst_credits_left: burst[1],
             bandwidth,
             operation_bytes: OPERATION_BYTES_DEFAULT,
             latency: self.latency.0,

@@ -266,10 +266,12 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         &[
             "*",
             "samples",
+            "look",
             "target",
             "run",
             "drift",
             "plateau",
+            "credits",
             "sustained",
             "fit",
             "load",

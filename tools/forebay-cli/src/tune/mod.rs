@@ -12,13 +12,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use forebay_config::ByteSize;
 use forebay_sim::spec::DiskSpec;
 use forebay_tune::verdicts::beforehand;
 use forebay_tune::{
-    Budget, DirectoryTarget, Error, MeasuredDisk, Run, SimTarget, Target, fit, measure,
+    Budget, DirectoryTarget, Error, MeasuredDisk, Purpose, Run, SimTarget, Target, fit, measure,
 };
 
 use crate::console::{json, note, print};
@@ -34,6 +35,10 @@ use text::Tuned;
 
 /// The least that `--write-limit` may be, in bytes.
 const WRITE_LIMIT_MIN: u64 = 32 << 20;
+/// What is written to look for credits within two days, unless `--write-limit` says otherwise.
+const WATCH_LIMIT: u64 = 64 << 30;
+/// Looks for credits are written down so often.
+const KEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// Measure disks, and write the files that describe them to the scheduler.
 ///
@@ -46,10 +51,16 @@ pub(crate) struct Options {
     /// Directories on the disks to measure; of several on one disk it is measured once
     #[arg(value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// How long to measure
-    #[arg(long, value_enum, default_value_t = BudgetName::Standard)]
-    budget: BudgetName,
-    /// The most to write to each disk, instead of what the budget allows
+    /// How long to measure [default: standard, with --watch quick]
+    #[arg(long, value_enum)]
+    budget: Option<BudgetName>,
+    /// Look for a volume's credits in the background for this many hours at most, 1 to 48: while others
+    /// use the disk, for 2 % of the time. Needs no more once they have run out. Ctrl-C ends it with
+    /// what is known
+    #[arg(long, value_name = "HOURS", value_parser = clap::value_parser!(u32).range(1..=48),
+          conflicts_with_all = ["fit_from", "gate"])]
+    watch: Option<u32>,
+    /// The most to write to each disk, instead of what the budget allows, or with --watch 64GB
     #[arg(long, value_name = "SIZE", value_parser = write_limit)]
     write_limit: Option<ByteSize>,
     /// Directory for the files; it is made if it is missing
@@ -147,6 +158,9 @@ fn tune(options: &Options, old: Option<&PathBuf>) -> Result<(), Failure> {
     let tuned = runs.into_iter().map(|run| Ok(Tuned { fit: fit(&run)?, run }));
     let tuned = tuned.collect::<Result<Vec<_>, Error>>().map_err(Failure::from)?;
     output.write(&tuned)?;
+    if options.fit_from.is_none() && tuned.iter().any(|one| !one.run.complete) {
+        output.offer_to_go_on(output::RUN);
+    }
     let runs: Vec<Run> = tuned.iter().map(|one| one.run.clone()).collect();
     let gated = old.is_some() || history.is_some();
     match options.format {
@@ -209,12 +223,15 @@ fn measure_all(options: &Options, output: &Output, old: &[Run]) -> Result<Vec<Ru
     }
     let locks = disks.iter().map(MeasuredDisk::lock).collect::<Result<Vec<_>, _>>()?;
     for (index, disk) in disks.iter().enumerate() {
-        if runs.get(index).is_some_and(|run| run.complete) {
+        if options.watch.is_none() && runs.get(index).is_some_and(|run| run.complete) {
             continue;
         }
         let target = DirectoryTarget::open(disk, Arc::clone(&interrupt))?;
         early(options, old, &target, index)?;
         runs = one(options, output, &interrupt, runs, index, Box::new(target))?;
+        if interrupt.load(Ordering::Relaxed) {
+            break;
+        }
     }
     drop(locks);
     Ok(runs)
@@ -244,13 +261,15 @@ fn one(
     let (mut run, budget) = match runs.get(index) {
         Some(run) => {
             let written_max = options.write_limit.map_or(run.written_max, |limit| limit.0);
-            let run = Run { written_max, ..run.clone() };
+            let watch_hours = options.watch.unwrap_or(run.watch_hours);
+            let run = Run { written_max, watch_hours, ..run.clone() };
             let budget = budget_of(&run)?;
             (run, budget)
         }
         None => {
             let budget = options.budget();
-            (Run::new(&budget, target.info().clone()), budget)
+            let watch_hours = options.watch.unwrap_or(0);
+            (Run { watch_hours, ..Run::new(&budget, target.info().clone()) }, budget)
         }
     };
     runs.truncate(index);
@@ -267,22 +286,42 @@ fn one(
         run.growth = growing::growth(Path::new(dir), &run, &budget, &stops)?;
     }
     let mut line = TuneProgress::new(&budget);
+    let mut kept = Instant::now();
     let measured = measure(&mut *target, &budget, &mut run, &mut |run, progress| {
         if interrupt.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
         line.show(progress);
+        if progress.purpose == Purpose::Credits && kept.elapsed() < KEEP_EVERY {
+            return Ok(());
+        }
+        kept = Instant::now();
         output.keep(&runs, run)
     });
     drop(line);
+    ended(measured, output, runs, run)
+}
+
+/// The disks measured so far, with what came of `run`.
+fn ended(
+    measured: Result<(), Error>,
+    output: &Output,
+    mut runs: Vec<Run>,
+    run: Run,
+) -> Result<Vec<Run>, Failure> {
     match measured {
         Ok(()) => {
             runs.push(run);
             Ok(runs)
         }
+        // what is known of credits goes into the files too
+        Err(Error::Interrupted) if !run.looks.is_empty() && fit(&run).is_ok() => {
+            runs.push(run);
+            Ok(runs)
+        }
         Err(error @ (Error::Interrupted | Error::Incomplete(_))) => {
             output.keep(&runs, &run).map_err(Failure::from)?;
-            output.offer_to_go_on();
+            output.offer_to_go_on(output::PARTIAL);
             Err(error.into())
         }
         Err(error) => {
@@ -332,12 +371,15 @@ impl Options {
     }
 
     fn budget(&self) -> Budget {
-        let named = match self.budget {
+        let default = if self.watch.is_some() { BudgetName::Quick } else { BudgetName::Standard };
+        let named = match self.budget.unwrap_or(default) {
             BudgetName::Quick => Budget::QUICK,
             BudgetName::Standard => Budget::STANDARD,
             BudgetName::Thorough => Budget::THOROUGH,
         };
-        let limit = self.write_limit.map_or(named.written_max, |limit| limit.0);
+        let most = if self.watch.is_some() { WATCH_LIMIT } else { u64::MAX };
+        let most = most.min(named.written_max);
+        let limit = self.write_limit.map_or(most, |limit| limit.0);
         with_memory(named.with_write_limit(limit))
     }
 }

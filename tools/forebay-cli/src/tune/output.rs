@@ -16,9 +16,9 @@ use crate::whole_file;
 pub(super) const PROPERTIES: &str = "io-properties.yaml";
 const FOREBAY: &str = "forebay.yaml";
 const REPORT: &str = "tune.html";
-const RUN: &str = "tune.json";
+pub(super) const RUN: &str = "tune.json";
 /// What an interrupted run has measured so far.
-const PARTIAL: &str = "tune.partial.json";
+pub(super) const PARTIAL: &str = "tune.partial.json";
 
 /// Where the files go.
 pub(super) struct Output {
@@ -79,8 +79,8 @@ impl Output {
     }
 
     /// Says how a measurement can be gone on with, where anything of it is kept.
-    pub(super) fn offer_to_go_on(&self) {
-        let path = self.dir.join(PARTIAL);
+    pub(super) fn offer_to_go_on(&self, name: &str) {
+        let path = self.dir.join(name);
         if path.exists() {
             let (path, dir) = (path.display(), self.dir.display());
             note(format_args!("go on with it by `forebay tune --resume {path} --out {dir}`"));

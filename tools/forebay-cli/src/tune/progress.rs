@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forebay_report::size;
-use forebay_tune::{Budget, Phase, Progress, Work};
+use forebay_tune::{Budget, Phase, Progress, Purpose, Work};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// How often the line moves while a phase lasts.
@@ -28,9 +28,12 @@ impl TuneProgress {
 
     pub(super) fn show(&mut self, progress: &Progress) {
         self.bar.set_position(progress.seconds_done as u64);
-        let left = (self.seconds - progress.seconds_done).max(0.0);
+        let left = match progress.purpose {
+            Purpose::Credits => String::from("looking for"),
+            _ => format!("about {:.0} s left:", (self.seconds - progress.seconds_done).max(0.0)),
+        };
         self.bar.set_message(format!(
-            "about {left:.0} s left: {}, {}",
+            "{left} {}, {}",
             progress.purpose.name(),
             described(&progress.phase)
         ));

@@ -18,6 +18,17 @@ pub(super) const COLUMNS: usize = 80;
 
 /// What will be done.
 pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
+    let figures = figures_announcement(run, budget);
+    match run.watch_hours {
+        0 => figures,
+        hours => format!(
+            "{figures}; then its credits are looked for, for {hours} h at most: as fast as it goes \
+             while nothing else uses the disk, so that they run out, and for 2 % of the time otherwise"
+        ),
+    }
+}
+
+fn figures_announcement(run: &Run, budget: &Budget) -> String {
     let target = &run.target;
     if target.is_simulated() {
         return format!(

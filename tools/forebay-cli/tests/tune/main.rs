@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use forebay::properties::Properties;
+use forebay::properties::{Lasting, Properties};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -161,6 +161,28 @@ fn disks_are_compared_with_themselves_whatever_their_order() {
     assert!(text.starts_with("/b\n") && text.matches("Nothing changed").count() == 2, "{text}");
     let text = compared(Value::Array(vec![one]), Value::Array(vec![other]));
     assert!(text.starts_with("/a before, /b now\n") && text.contains(" more\n"), "{text}");
+}
+
+#[test]
+fn the_lasting_rate_of_a_volume_that_was_watched_is_in_the_files() {
+    let out = TempDir::new().unwrap();
+    let disk = out.path().join("volume.yaml");
+    let volume = "kind: cloud\niops: 300\nburst_iops: 3000\nburst_credits: 300000\n\
+                  bandwidth: 134217728\nlatency: 353us\n";
+    std::fs::write(&disk, volume).unwrap();
+    let watched = |hours: &str| {
+        let mut command = tune(out.path());
+        command.arg("--simulate").arg(&disk).args(["--watch", hours]).output().unwrap()
+    };
+    let text = said(&watched("1"));
+    assert!(text.contains("300 without, which"), "{text}");
+    let properties = Properties::load(&out.path().join("forebay.yaml")).unwrap();
+    let (disk, of) = (&properties.disks[0], &properties.disks[0].measured);
+    assert!((291..=309).contains(&disk.write_iops), "{disk:?}");
+    assert!((75_000_000..83_000_000).contains(&disk.read_bandwidth), "{disk:?}");
+    let lasts = [&of.read, &of.write].map(|at| [at.iops_sustained, at.bandwidth_sustained]);
+    assert_eq!(lasts, [[Some(Lasting::Yes); 2]; 2]);
+    complains(&watched("49"), "1..=48");
 }
 
 #[test]

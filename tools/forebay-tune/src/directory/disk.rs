@@ -19,6 +19,8 @@ pub struct MeasuredDisk {
     /// As the kernel describes it, if it does.
     pub(super) block: Option<BlockDevice>,
     pub(super) mount: Option<Mount>,
+    /// The disk whose counters tell what all who use it do.
+    pub(super) counted: Option<DeviceNumber>,
 }
 
 impl MeasuredDisk {
@@ -63,7 +65,8 @@ impl MeasuredDisk {
         }
         let number = stack.block_device().unwrap_or(stack.number);
         let block = BlockDevice::find(machine, number);
-        Ok(Self { paths: vec![full], number, is_device, block, mount: stack.mount })
+        let counted = stack.counted_disk(machine).ok().map(|disk| disk.number);
+        Ok(Self { paths: vec![full], number, is_device, block, mount: stack.mount, counted })
     }
 
     /// The directories, or the block device.
@@ -189,8 +192,14 @@ mod tests {
     fn a_disk_is_locked_once() {
         // no device has so large a number
         let number = DeviceNumber { major: u32::MAX, minor: std::process::id() };
-        let disk =
-            MeasuredDisk { paths: Vec::new(), number, is_device: false, block: None, mount: None };
+        let disk = MeasuredDisk {
+            paths: Vec::new(),
+            number,
+            is_device: false,
+            block: None,
+            mount: None,
+            counted: None,
+        };
         let held = disk.lock().unwrap();
         let error = disk.lock().unwrap_err().to_string();
         assert!(error.contains("another `forebay tune`"), "{error}");
@@ -236,7 +245,8 @@ mod tests {
         assert_eq!(block.queue_number(&machine, "physical_block_size"), Some(4096));
         assert_eq!(block.is_rotational(&machine), Some(false));
         let (paths, number, block) = (Vec::new(), block.number, Some(block));
-        let disk = MeasuredDisk { paths, number, is_device: false, block, mount: None };
+        let disk =
+            MeasuredDisk { paths, number, is_device: false, block, mount: None, counted: None };
         assert_eq!(disk.names(), ["nvme0n1", "nvme1n1"]);
         assert_eq!(disk.links(&machine), Some((7_876_923_076, String::from("PCIe"))));
         assert!(BlockDevice::find(&machine, "8:0".parse().unwrap()).is_none());

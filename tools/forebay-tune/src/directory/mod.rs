@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay::Clock;
-use forebay_block::{Machine, Mount};
+use forebay_block::{DeviceNumber, DiskStat, Machine, Mount};
 use forebay_core::Time;
 use rustix::io::Errno;
 
@@ -21,6 +21,7 @@ pub use disk::MeasuredDisk;
 
 use crate::error::Error;
 use crate::load::{PhaseLoad, SharedProgress};
+use crate::look::Counted;
 use crate::phase::{FileState, Phase, Work};
 use crate::samples::{PhaseRecorder, Samples};
 use crate::target::{Target, TargetInfo};
@@ -38,11 +39,15 @@ const SPREAD_PARTS: u64 = 3;
 const ROOM_MIN: u64 = 64 << 20;
 /// Between two phases of different loads the disk comes to rest.
 const REST: Duration = Duration::from_millis(20);
+/// How long Ctrl-C may go unnoticed while nothing runs.
+const WAIT_STEP: Duration = Duration::from_millis(100);
 
 /// Measures the disk below a directory, or a block device.
 pub struct DirectoryTarget {
     dir: PathBuf,
     is_device: bool,
+    /// The disk whose counters tell what all who use it do.
+    counted: Option<DeviceNumber>,
     info: TargetInfo,
     files: Files,
     epoch: Time,
@@ -93,7 +98,8 @@ impl DirectoryTarget {
         };
         let epoch = Clock::of_process().now();
         let is_device = disk.is_device;
-        Ok(Self { dir, is_device, info, files, epoch, interrupt, last: None, slept })
+        let counted = disk.counted;
+        Ok(Self { dir, is_device, counted, info, files, epoch, interrupt, last: None, slept })
     }
 
     /// The files of `phase`; `None` where there can be none such.
@@ -258,6 +264,28 @@ impl Target for DirectoryTarget {
             second.bytes_written = files.segment_len;
         }
         Ok((first, second))
+    }
+
+    fn counted(&self) -> Result<Counted, Error> {
+        let stat = self.counted.and_then(|disk| DiskStat::of(&Machine::this(), disk));
+        let stat = stat.ok_or_else(|| {
+            Error::Refused(String::from(
+                "the kernel does not count what this disk does, so its credits cannot be watched; \
+                 name a directory on the disk itself, or leave out --watch",
+            ))
+        })?;
+        let [read, written, _] = stat.since(&DiskStat::default());
+        let at = Clock::of_process().now().nanos_since(self.epoch) as f64 / 1e9;
+        Ok(Counted { at, operations: stat.operations(), bytes: read + written })
+    }
+
+    fn wait(&mut self, seconds: f64) -> Result<(), Error> {
+        let until = Instant::now() + Duration::from_secs_f64(seconds.max(0.0));
+        while Instant::now() < until {
+            self.check_interrupt()?;
+            thread::sleep((until - Instant::now()).min(WAIT_STEP));
+        }
+        Ok(())
     }
 }
 

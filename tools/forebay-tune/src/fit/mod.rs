@@ -8,12 +8,13 @@ mod sizes;
 
 use serde::Serialize;
 
+use crate::credits::{Credits, Spent, credits};
 use crate::drift::{Steadiness, steadiness};
 use crate::error::Error;
 use crate::phase::{FileState, Pattern, Purpose, Work};
 use crate::plateau::{first, level, margin};
 use crate::run::{MeasuredPhase, Run};
-use crate::samples::LatencyFigures;
+use crate::samples::{LatencyFigures, Rate};
 use crate::sustained::{self, Buffer, Lasting};
 
 pub use interference::DiscardCost;
@@ -112,12 +113,21 @@ pub struct Fit {
     pub discard: Option<DiscardCost>,
     /// Which of the four figures were seen to last.
     pub lasting: Lasting,
+    /// What is known of credits, where they were looked for.
+    pub credits: Option<Credits>,
     /// The buffer that writes have filled, if they were faster before.
     pub buffer: Option<Buffer>,
     /// Whether reads keep their rate.
     pub read_steadiness: Steadiness,
     /// Whether writes keep their rate.
     pub write_steadiness: Steadiness,
+}
+
+impl Fit {
+    /// What is known of its credits, if they ran out.
+    pub fn spent(&self) -> Option<Spent> {
+        self.credits.and_then(|credits| credits.spent)
+    }
 }
 
 /// What `run` says about the disk.
@@ -139,9 +149,17 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
         // what streams cost says nothing of requests at random places
         [&mut read, &mut write].into_iter().for_each(|sizes| sizes.cost.clear());
     }
+    let credits = credits(run);
+    let lasting = |figure: Figure| match credits.and_then(|credits| credits.spent) {
+        Some(spent) => {
+            let Rate { mean: value, margin } = spent.lasting;
+            Figure { value, margin, ..figure }
+        }
+        None => figure,
+    };
     Ok(Fit {
-        read_iops,
-        write_iops,
+        read_iops: lasting(read_iops),
+        write_iops: lasting(write_iops),
         read_bandwidth,
         write_bandwidth,
         read,
@@ -165,6 +183,7 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
         flush: run.of(Purpose::Flush, Work::Flush).map(|measured| measured.samples.latency).next(),
         flush_us,
         discard: interference::discard(run, flush_us),
+        credits,
         lasting: sustained::lasting(run),
         buffer: sustained::buffer(run),
         read_steadiness: steadiness(run, Work::Read),

@@ -3,6 +3,7 @@
 mod auxiliary;
 mod curves;
 mod rounds;
+mod watch;
 
 pub use curves::LARGE_REQUEST_BYTES;
 
@@ -80,7 +81,8 @@ pub fn measure(
     watch: &mut dyn FnMut(&Run, &Progress) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut ledger = Ledger::new(budget);
-    ledger.spend(run.written_before + run.grown(), 0.0);
+    ledger.spend(run.written_before + run.grown() + run.looked(), 0.0);
+    run.behind_credits = None;
     let earlier = std::mem::take(&mut run.phases).into();
     let mut measuring = Measuring {
         target,
@@ -122,7 +124,8 @@ impl Measuring<'_> {
         self.interference()?;
         self.mixes()?;
         self.until_steady()?;
-        self.write_figures()
+        self.write_figures()?;
+        self.look_for_credits()
     }
 
     /// One direction by requests in flight and by their size.

@@ -60,7 +60,12 @@ impl Measuring<'_> {
     /// Rounds of one direction, where there are several patterns in turns: as many as planned, and
     /// more while the rate is not known well. On a disk whose last requests take long time passes
     /// between rounds, and counts.
-    fn rounds(&mut self, work: Work, patterns: &[Pattern], planned: u32) -> Result<(), Error> {
+    pub(super) fn rounds(
+        &mut self,
+        work: Work,
+        patterns: &[Pattern],
+        planned: u32,
+    ) -> Result<(), Error> {
         let enough = self.budget.margin_max * MARGIN_ENOUGH;
         let turns = planned * ROUNDS_MORE * patterns.len() as u32;
         let until = self.clock + f64::from(turns) * self.budget.round;

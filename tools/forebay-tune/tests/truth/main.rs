@@ -7,6 +7,7 @@ mod random;
 mod saturation;
 mod seeks;
 mod uneven;
+mod watch;
 
 use std::sync::Mutex;
 

@@ -1,0 +1,142 @@
+//! Credits: whether a volume is faster while it has some, how many it had, and what it does without.
+//!
+//! A volume earns credits at its lasting rate and spends one on each operation of all who use it. So
+//! once they have run out, what was left at an earlier moment is what the disk has done since, less
+//! what it does without credits in that time. Where it was full in between, it earned less: the
+//! moment for which most were left tells.
+
+use serde::Serialize;
+
+use crate::drift::LEVEL;
+use crate::look::{Counted, Look};
+use crate::phase::{Pattern, Purpose, Work};
+use crate::plateau::{LEVEL_ROUNDS, first};
+use crate::run::Run;
+use crate::samples::Rate;
+use crate::statistics::confidence;
+
+/// Credits that are used up take more than this part of the rate.
+pub(crate) const FALL: f64 = 0.2;
+/// Where more than this part of the bandwidth is used, bytes may be what makes operations slow.
+const BANDWIDTH_PART: f64 = 0.5;
+/// Looks at most this many seconds apart are on end.
+const ON_END: f64 = 1.0;
+/// Rates are counted to such a part.
+const RESOLUTION: f64 = 0.002;
+
+/// What looks at a disk say of its credits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Credits {
+    /// Operations per second at most.
+    pub burst: f64,
+    /// For how many seconds on end it was seen to do that.
+    pub held_seconds: f64,
+    /// How many operations that were.
+    pub held_operations: u64,
+    /// What is known since they ran out.
+    pub spent: Option<Spent>,
+}
+
+/// Credits that ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spent {
+    /// Operations per second without credits; as many credits come back.
+    pub lasting: Rate,
+    /// How many credits were left.
+    pub left: f64,
+    /// Half of the 95 % confidence interval of that.
+    pub margin: f64,
+    /// When that was, in seconds since the measurement began or went on.
+    pub left_at: f64,
+}
+
+/// Small operations per second at the beginning, of the faster direction.
+pub(crate) fn first_operations(run: &Run) -> f64 {
+    let of = |work| first(run, work, Pattern::Random).map_or(0.0, |at| at.samples.rate().mean);
+    f64::max(of(Work::Read), of(Work::Write))
+}
+
+/// The looks since the measurement began or went on: the clock begins at zero each time.
+fn since_gone_on(looks: &[Look]) -> &[Look] {
+    let goes_on = |pair: &[Look]| matches!(pair, [old, new] if new.before.at < old.after.at);
+    let from = looks.windows(2).rposition(goes_on).map_or(0, |place| place + 1);
+    looks.get(from..).unwrap_or_default()
+}
+
+/// Hours for which credits were looked for.
+pub(crate) fn hours_watched(looks: &[Look]) -> f64 {
+    let last_ones = looks.iter().zip(looks.iter().skip(1).map(Some).chain([None]));
+    let ends = last_ones.filter(|(old, new)| new.is_none_or(|new| new.before.at < old.after.at));
+    ends.map(|(last, _)| last.after.at).sum::<f64>() / 3600.0
+}
+
+/// Operations per second of the fastest look, or of as many requests in flight before.
+fn fastest(run: &Run, looks: &[Look]) -> f64 {
+    let steps = |work| run.of(Purpose::Concurrency, work).map(|step| step.samples.rate().mean);
+    let before = steps(Work::Read).chain(steps(Work::Write));
+    before.chain(looks.iter().map(Look::rate)).fold(0.0, f64::max)
+}
+
+/// What the looks of `run` say; nothing where there are none.
+pub(crate) fn credits(run: &Run) -> Option<Credits> {
+    let looks = since_gone_on(&run.looks);
+    let most = fastest(run, looks);
+    let stream = |work| {
+        let first = first(run, work, Pattern::Sequential);
+        first.map_or(0.0, |at| at.samples.rate().mean * f64::from(at.phase.request_bytes))
+    };
+    let bandwidth = f64::max(stream(Work::Read), stream(Work::Write));
+    let is_slow = |look: &Look| {
+        look.rate() * (1.0 + FALL) < most && look.bandwidth() < bandwidth * BANDWIDTH_PART
+    };
+    let fell = looks.iter().rposition(|look| !is_slow(look)).map_or(0, |place| place + 1);
+    let (mut held, mut longest): (Option<[Counted; 2]>, [Counted; 2]) = Default::default();
+    for look in looks {
+        let from = held.filter(|[_, last]| look.before.at - last.at <= ON_END);
+        held = (!is_slow(look)).then(|| [from.map_or(look.before, |[from, _]| from), look.after]);
+        let seconds = |[from, to]: [Counted; 2]| to.at - from.at;
+        longest = held.filter(|&now| seconds(now) > seconds(longest)).unwrap_or(longest);
+    }
+    (!looks.is_empty()).then(|| Credits {
+        burst: first_operations(run).max(most),
+        held_seconds: longest[1].at - longest[0].at,
+        held_operations: longest[1].operations.saturating_sub(longest[0].operations),
+        spent: spent(run.watch_began, looks, fell),
+    })
+}
+
+/// Whether the last look found the disk slower than it can be, and the next is to tell whether reads
+/// are too: a write buffer that is full makes writes slow alone.
+pub(crate) fn reads_next(run: &Run) -> bool {
+    let looks = since_gone_on(&run.looks);
+    let slow = |last: &Look| last.rate() * (1.0 + FALL) < fastest(run, looks);
+    looks.last().is_some_and(|last| last.work == Work::Write && slow(last))
+}
+
+/// What is known once the looks from `fell` on were slow: none where these are too few, uneven, or
+/// of writes alone. In the first of them credits ran out.
+fn spent(began: Counted, looks: &[Look], fell: usize) -> Option<Spent> {
+    let (ran_out, without) = looks.get(fell..)?.split_first()?;
+    let rates: Vec<f64> = without.iter().map(Look::rate).collect();
+    let seconds: f64 = without.iter().map(Look::seconds).sum();
+    let mean = without.iter().map(Look::operations).sum::<u64>() as f64 / seconds;
+    let level = rates.iter().all(|rate| (rate - mean).abs() <= mean * LEVEL);
+    let reads = without.iter().any(|look| look.work == Work::Read);
+    if without.len() < LEVEL_ROUNDS || !level || !reads {
+        return None;
+    }
+    let margin = confidence(&rates).max(mean * RESOLUTION);
+    let end = ran_out.after;
+    let left = |from: &Counted| {
+        let done = end.operations.saturating_sub(from.operations) as f64;
+        done - mean * (end.at - from.at)
+    };
+    let moments = looks.get(..=fell)?.iter().map(|look| look.before);
+    let most = moments.chain([began]).max_by(|one, other| left(one).total_cmp(&left(other)))?;
+    Some(Spent {
+        lasting: Rate { mean, margin },
+        left: left(&most).max(0.0),
+        margin: margin * (end.at - most.at),
+        left_at: most.at,
+    })
+}
