@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
-use forebay::{Class, ClassError, Scheduler, UnlistedError};
+use forebay::{Class, ClassError, DEFAULT_DISK, Scheduler, UnlistedError};
 use libsqlite3_sys::{sqlite3_filename_database, sqlite3_uri_parameter, sqlite3_vfs};
 
 use crate::classes::Classes;
@@ -18,6 +18,7 @@ pub(crate) struct Context {
     pub(crate) name: CString,
     pub(crate) mapped: Past,
     pub(crate) unscheduled: Past,
+    unlisted: Past,
     pub(crate) scheduler: Scheduler,
     pub(crate) classes: Classes,
     pub(crate) base: *mut sqlite3_vfs,
@@ -45,6 +46,7 @@ impl Context {
             name,
             mapped: Past::default(),
             unscheduled: Past::default(),
+            unlisted: Past::default(),
             scheduler: scheduler.clone(),
             classes: Classes::of(scheduler)?,
             base,
@@ -65,7 +67,7 @@ impl Context {
         Err(format!("there is no class `{name}`; there are {}", known.join(", ")))
     }
 
-    /// Fails for a file on a disk that no entry covers, if the scheduler refuses those.
+    /// Fails for a file on a disk that no entry covers, if the scheduler refuses those; else it says so.
     fn check_listed(&self, path: &Path) -> Result<(), String> {
         let disk = self.scheduler.disk_of(path);
         let disk = match (disk, path.parent()) {
@@ -77,6 +79,12 @@ impl Context {
         match disk {
             Err(error) if error.get_ref().is_some_and(|it| it.is::<UnlistedError>()) => {
                 Err(error.to_string())
+            }
+            Ok(disk) if disk.name() == DEFAULT_DISK => {
+                let path = path.display();
+                let why = "which is in no entry of the io-properties: nothing limits it";
+                self.unlisted.add(|| format!("`{path}` is on a disk {why}"));
+                Ok(())
             }
             _ => Ok(()),
         }

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use forebay::properties::Properties;
 use forebay::{Scheduler, SchedulerError, Unlisted};
 use libsqlite3_sys::{
-    SQLITE_ERROR, SQLITE_OK, SQLITE_WARNING, rusqlite_extension_init2, sqlite3,
+    SQLITE_ERROR, SQLITE_NOTICE, SQLITE_OK, rusqlite_extension_init2, sqlite3,
     sqlite3_api_routines, sqlite3_vfs_find, sqlite3_vfs_register,
 };
 
@@ -70,7 +70,7 @@ unsafe extern "C" fn sqlite3_extension_init(
     }
 }
 
-/// Few hosts have a log of SQLite, so warnings go to standard error too.
+/// Few hosts have a log of SQLite, so what this crate warns of goes to standard error too.
 struct Log;
 
 impl log::Log for Log {
@@ -79,9 +79,10 @@ impl log::Log for Log {
     }
 
     fn log(&self, record: &log::Record<'_>) {
-        let _ = writeln!(io::stderr(), "forebay: {}", record.args());
-        if !record.target().starts_with(env!("CARGO_CRATE_NAME")) {
-            tell_sqlite(SQLITE_WARNING, &record.args().to_string());
+        if record.target().starts_with(env!("CARGO_CRATE_NAME")) {
+            let _ = writeln!(io::stderr(), "forebay: {}", record.args());
+        } else {
+            tell_sqlite(SQLITE_NOTICE, &record.args().to_string());
         }
     }
 
