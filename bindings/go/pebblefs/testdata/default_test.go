@@ -1,4 +1,4 @@
-// Put into the folder vfs of Pebble, this has its tests run over the wrapper.
+// Put into a folder of Pebble, this has its tests run over the wrapper.
 package vfs_test
 
 import (
@@ -14,7 +14,7 @@ func init() {
 		Name: "disk", Mountpoint: os.TempDir(), ReadIOPS: 200_000, WriteIOPS: 100_000,
 		ReadBandwidth: 2_000_000_000, WriteBandwidth: 1_000_000_000,
 	}
-	scheduler, err := forebay.FromRates([]forebay.Disk{disk}, 0)
+	scheduler, err := forebay.FromRates([]forebay.Disk{disk}, forebay.Strict)
 	if err != nil {
 		panic(err)
 	}
