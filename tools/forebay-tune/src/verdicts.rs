@@ -247,9 +247,9 @@ fn credits(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
             true,
             format!(
                 "No credits were seen to run out: at up to {burst:.0} per second it did \
-                 {held_operations} operations on end, in {}. More credits than that would not have \
-                 been seen. Look for longer (--watch), allow more to be written (--write-limit), or \
-                 look while nothing else uses the disk.",
+                 {held_operations} operations on end, in {}. Of a burst that lasts longer the end \
+                 would not have been seen. Look for longer (--watch), allow more to be written \
+                 (--write-limit), or look while nothing else uses the disk.",
                 minutes(held_seconds)
             ),
         ),
