@@ -188,6 +188,18 @@ impl Budget {
         self.rate.0.spent()
     }
 
+    /// What disk time costs of the pace now, and what may be unfinished when this request goes.
+    #[inline(always)]
+    fn terms(&self, goal: DiskTime, demand: &Demand) -> (Price, u64) {
+        if self.controller.part.is_in_force() {
+            let price = self.price();
+            return (price, self.limit_of_part(price, goal));
+        }
+        let (price, window, reserves) = self.controller.alone(goal, || self.price_of_figures());
+        let is_fresh = demand.fresh && reserves;
+        (price, if is_fresh { Controller::window_of_fresh(window, demand.cost) } else { window })
+    }
+
     /// Takes what `demand` needs if the budget is open; `unattended` does not count.
     // on the way of each request; other callers are rare
     #[inline(always)]

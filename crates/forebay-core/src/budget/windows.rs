@@ -1,7 +1,6 @@
 //! How much disk time may be unfinished in the disk.
 
 use super::control::Controller;
-use super::demand::Demand;
 use super::goal::two_goals_units;
 use super::price::Price;
 use super::{Budget, LATENCY_GOAL_DEFAULT, OVERDRAFT_GOALS, overdue};
@@ -88,25 +87,13 @@ impl Budget {
     }
 
     #[cold]
-    fn limit_of_part(&self, price: Price, goal: DiskTime) -> u64 {
+    pub(super) fn limit_of_part(&self, price: Price, goal: DiskTime) -> u64 {
         let whole = match self.controller.window(goal) {
             Some(window) => window,
             None if self.searches_knee() => price.done_in(self.window_of_all().units()),
             None => price.done_in(two_goals_units(goal)),
         };
         self.controller.part.of_window(whole)
-    }
-
-    /// What disk time costs of the pace now, and what may be unfinished when this request goes.
-    #[inline(always)]
-    pub(super) fn terms(&self, goal: DiskTime, demand: &Demand) -> (Price, u64) {
-        if self.controller.part.is_in_force() {
-            let price = self.price();
-            return (price, self.limit_of_part(price, goal));
-        }
-        let (price, window, reserves) = self.controller.alone(goal, || self.price_of_figures());
-        let is_fresh = demand.fresh && reserves;
-        (price, if is_fresh { Controller::window_of_fresh(window, demand.cost) } else { window })
     }
 
     /// What may be unfinished when a fresh request of this cost goes.
