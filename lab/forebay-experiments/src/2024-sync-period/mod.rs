@@ -6,10 +6,10 @@ use forebay_core::Time;
 use forebay_report::Table;
 use forebay_sim::simulation::Period;
 
-use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{Run, disk_spec, file_system};
 use crate::articles::y2024::tables::low_extents;
-use crate::experiment::{Experiment, Scale, Seed, Setting, experiment};
+use crate::articles::y2024::{DISK, SOURCE};
+use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{job, millis, run as simulate, side_by_side};
@@ -33,11 +33,9 @@ const ROWS: [Row; 6] = [
     (64, [[435, 165_573, 183_962], [10_733, 32_930, 39_354]]),
 ];
 const PERIODS: [&str; 2] = ["30 s", "1 s"];
-/// Without deletes, few, and many.
-const SHORT: [usize; 3] = [0, 1, 5];
 const READS: u64 = 200_000;
-/// Not published: 500 on each of the eight processors.
-const FIBERS: u64 = 4000;
+/// Not published: fitted to the last row.
+const FIBERS: u64 = 11_610;
 /// The reads about the second burst, and when the run ends.
 const WINDOW: (u64, u64) = (31, 34);
 const SECONDS_OF_EACH_SECOND: u64 = 4;
@@ -73,38 +71,27 @@ fn measured(seed: Seed, rows: &[Row]) -> Result<Vec<[f64; 3]>, String> {
     side_by_side(&runs, |&(files, sync_seconds)| reads_beside(seed, files, sync_seconds))
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
-    let rows: Vec<_> = match scale {
-        Scale::Short => SHORT.iter().filter_map(|&row| ROWS.get(row)).copied().collect(),
-        Scale::Full => ROWS.to_vec(),
-    };
+fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {
     let mut report = Report::default();
-    report.parameter("disk", "examples/i3-xfs.yaml");
+    report.parameter("disk", DISK);
     report.parameter("load", "reads of 512 bytes, 200,000/s; files of 128 MB (32 MB extents)");
     report.parameter(
         "measured",
         format!("62 s with the log each 30 s; {SECONDS_OF_EACH_SECOND} s with the log each second"),
     );
-    report.parameter("reads' fibers", "4,000, each of which waits for its read: not published");
+    report.parameter("reads' fibers", "11,610, each of which waits for its read: fitted");
     let columns =
         ["unlinks/s", "log each", "p95, published", "p95", "p99.9, published", "p99.9", "max"];
     let mut table = Table::new("Reads alongside unlinked files", &columns);
-    for (at, [p95, p999, max]) in measured(seed, &rows)?.iter().enumerate() {
-        let Some((files, published)) = rows.get(at / 2) else { continue };
+    for (at, [p95, p999, max]) in measured(seed, &ROWS)?.iter().enumerate() {
+        let Some((files, published)) = ROWS.get(at / 2) else { continue };
         let period = at % 2;
         let [published_p95, published_p999, _] = published[period].map(f64::from);
         let mut figure = |of: &str, published: f64, ours: f64| {
             let name = format!("{files} unlinks/s, log each {}: {of}", PERIODS[period]);
             let figure = Figure::new(name, "ms", published / 1e3, ours / 1e3);
             let column = format!("{} {of}", PERIODS[period]);
-            let none = ROWS[0].1[period][usize::from(of != "p95")];
-            let null = if *files == 0 {
-                ("as at 4,000 reads/s", if of == "p95" { 0.244 } else { 0.268 })
-            } else {
-                ("as without deletes", f64::from(none) / 1e3)
-            };
-            let figure = figure.at(column, at / 2, rows.len());
-            report.figures.push(figure.beside(null.0, null.1));
+            report.figures.push(figure.at(column, at / 2, ROWS.len()));
         };
         if period == 1 {
             figure("p95", published_p95, *p95);

@@ -7,8 +7,8 @@ use forebay_load::job_file::JobKind;
 use forebay_report::Table;
 use forebay_sim::simulation::{SchedulerConfig, SimulationConfig};
 
-use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::disk_spec;
+use crate::articles::y2024::{DISK, SOURCE};
 use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::report::Report;
 use crate::scenario::{job, jobs, run as simulate, side_by_side};
@@ -109,7 +109,7 @@ fn chart(seed: Seed, loads: &[(u64, u64)], trims: bool) -> Result<Vec<Cell>, Str
 
 fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let mut report = Report::default();
-    report.parameter("disk", "examples/i3-xfs.yaml, without its file system");
+    report.parameter("disk", format!("{DISK}, without its file system"));
     report.parameter("load", "reads of 512 bytes; writes of 128 KiB; trims of 32 MB as fast");
     report.parameter("measured", format!("{MILLIS} ms for each cell"));
     report.parameter("blank", "less than 97 % of the reads or writes that were asked for");

@@ -44,8 +44,8 @@ pub(crate) enum Deletes {
 
 /// The disk of all tables, and the file system on it.
 pub(crate) fn disk_spec() -> Result<DiskSpec, String> {
-    let text = include_str!("../../../../../examples/i3-xfs.yaml");
-    DiskSpec::parse(&Source::new("i3-xfs.yaml", text)).map_err(|error| error.to_string())
+    let text = include_str!("disk.yaml");
+    DiskSpec::parse(&Source::new("disk.yaml", text)).map_err(|error| error.to_string())
 }
 
 /// The file system of the disk file, whose log is written so often.
