@@ -68,6 +68,8 @@ mod latency_2022;
 mod littles_law_2018;
 #[path = "2024-low-extents/mod.rs"]
 mod low_extents_2024;
+#[path = "2025-older-disks/mod.rs"]
+mod older_disks_2025;
 #[path = "2024-paced/mod.rs"]
 mod paced_2024;
 #[path = "2025-parallelism/mod.rs"]
@@ -78,6 +80,8 @@ mod queries_2022;
 mod raid0_collisions_2025;
 #[path = "2025-raid0-placement/mod.rs"]
 mod raid0_placement_2025;
+#[path = "2022-second-disk/mod.rs"]
+mod second_disk_2022;
 #[path = "2016-shares/mod.rs"]
 mod shares_2016;
 #[path = "2022-stages/mod.rs"]
@@ -102,6 +106,7 @@ pub fn all() -> Vec<Experiment> {
         deep_writes_2018::EXPERIMENT,
         stages_2022::EXPERIMENT,
         half_duplex_2022::EXPERIMENT,
+        second_disk_2022::EXPERIMENT,
         hard_disk_2022::EXPERIMENT,
         gc_stall_2022::EXPERIMENT,
         ingestion_2022::EXPERIMENT,
@@ -123,6 +128,7 @@ pub fn all() -> Vec<Experiment> {
         raid0_collisions_2025::EXPERIMENT,
         raid0_placement_2025::EXPERIMENT,
         chunk_border_2025::EXPERIMENT,
+        older_disks_2025::EXPERIMENT,
         design_cost::EXPERIMENT,
         design_window::EXPERIMENT,
         design_target::EXPERIMENT,

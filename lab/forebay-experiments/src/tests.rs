@@ -116,11 +116,12 @@ macro_rules! recorded {
 recorded! {
     io_queues_2016 shares_2016 write_load_2016 bursts_2016
     littles_law_2018 knee_2018 knee_by_size_2018 deep_writes_2018
-    stages_2022 half_duplex_2022 hard_disk_2022 gc_stall_2022 ingestion_2022 queries_2022 latency_2022
-    compaction_2022
+    stages_2022 half_duplex_2022 second_disk_2022 hard_disk_2022 gc_stall_2022 ingestion_2022
+    queries_2022 latency_2022 compaction_2022
     discard_off_2024 low_extents_2024 high_extents_2024 trim_job_2024 bursts_2024 sync_period_2024
     file_size_2024 extent_size_2024 paced_2024
     capacity_2025 parallelism_2025 growth_2025 raid0_collisions_2025 raid0_placement_2025 chunk_border_2025
+    older_disks_2025
     design_cost design_window design_target design_shards design_settling
 }
 

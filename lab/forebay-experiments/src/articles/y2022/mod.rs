@@ -1,5 +1,6 @@
 //! The algorithm for mixed reads and writes (2022).
 
+pub(crate) mod edges;
 pub(crate) mod phases;
 mod region;
 
