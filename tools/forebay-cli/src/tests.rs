@@ -36,8 +36,9 @@ fn typed(line: &str) -> Option<&str> {
 
 /// Whether the program takes these arguments, or why not.
 fn taken(arguments: &str) -> Result<(), clap::Error> {
-    // the shell takes what says where the output goes
-    let arguments = arguments.split_once(" > ").map_or(arguments, |(before, _)| before);
+    // the shell takes comments, and what says where the output goes
+    let ends = [" #", " > "].into_iter().filter_map(|end| arguments.find(end));
+    let arguments = &arguments[..ends.min().unwrap_or(arguments.len())];
     let mut arguments = format!("forebay {arguments}");
     for (placeholder, value) in PLACEHOLDERS {
         arguments = arguments.replace(placeholder, value);
