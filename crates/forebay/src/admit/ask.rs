@@ -9,6 +9,7 @@ use crate::{Class, Scheduler};
 
 impl Class {
     /// Checks a request; returns whom to ask, and for what.
+    #[inline(always)]
     pub(super) fn ask<'a>(
         &self,
         group: &'a Arc<DiskGroup>,
@@ -29,6 +30,7 @@ impl Class {
         Self { disk: Arc::clone(&self.disk), holder: self.holder, ..untagged }
     }
 
+    #[cold]
     pub(super) fn explain(&self, error: NoGrant) -> AdmitError {
         AdmitError::new(error, self.name(), &self.disk.name)
     }

@@ -100,12 +100,16 @@ impl Class {
 
     /// Its number in an I/O group of one of its scheduler's disks; `None` once
     /// it is removed.
+    #[inline]
     pub(crate) fn id_on(&self, group: &GroupState) -> Option<ClassId> {
-        self.record.id(group.slot).or_else(|| {
-            // A removal that is being refused has it back before it unlocks.
-            let _registry = self.scheduler.registry().ok()?;
-            self.record.id(group.slot)
-        })
+        self.record.id(group.slot).or_else(|| self.id_after_removal(group))
+    }
+
+    #[cold]
+    fn id_after_removal(&self, group: &GroupState) -> Option<ClassId> {
+        // A removal that is being refused has it back before it unlocks.
+        let _registry = self.scheduler.registry().ok()?;
+        self.record.id(group.slot)
     }
 
     /// Its queue where requests of `op` go; `None` once it is removed.

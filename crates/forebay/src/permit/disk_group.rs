@@ -37,10 +37,16 @@ impl DiskGroup {
     }
 
     /// Where permits are asked for.
+    #[inline]
     pub(crate) fn permits(self: &Arc<Self>) -> Result<&PermitQueue, GroupFull> {
-        if let Some(permits) = self.permits.get() {
-            return Ok(permits);
+        match self.permits.get() {
+            Some(permits) => Ok(permits),
+            None => self.join_permits(),
         }
+    }
+
+    #[cold]
+    fn join_permits(self: &Arc<Self>) -> Result<&PermitQueue, GroupFull> {
         let _joining = self.joining.lock();
         if let Some(permits) = self.permits.get() {
             return Ok(permits);

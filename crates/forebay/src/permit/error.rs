@@ -121,10 +121,12 @@ impl AdmitError {
         }
     }
 
+    #[cold]
     pub(crate) fn removed(class: &str) -> Self {
         Self::ClassRemoved { class: class.to_owned() }
     }
 
+    #[cold]
     pub(crate) fn no_shard(error: GroupFull, disk: &str) -> Self {
         Self::NoShard { disk: disk.to_owned(), shards_max: error.shards_max }
     }

@@ -81,23 +81,24 @@ impl PermitQueue {
             self.release(group, state, now, &mut wakeups);
             return Ok((ticket, now));
         }
-        let parking = Parking::take_place();
-        state.waiters.add_thread(ticket, Arc::clone(&parking));
-        self.wait(group, state, (now, &mut wakeups), (ticket, &parking), deadline)
+        self.wait(group, state, (now, &mut wakeups), ticket, deadline)
     }
 
     /// Sleeps, with the lock released, until the thread's ticket is granted.
+    #[inline(never)]
     fn wait<'a>(
         &'a self,
         group: &GroupState,
         mut state: LockGuard<'a, State>,
         (mut now, wakeups): (Time, &mut Wakeups),
-        (ticket, parking): (Ticket, &Parking),
+        ticket: Ticket,
         deadline: Option<Time>,
     ) -> Result<(Ticket, Time), NoGrant> {
+        let parking = Parking::take_place();
+        state.waiters.add_thread(ticket, Arc::clone(&parking));
         let me = DeadlineOwner::Thread(ticket.index() as u32);
         loop {
-            let until = state.arm_deadline_between(now, (me, parking), wakeups);
+            let until = state.arm_deadline_between(now, (me, &*parking), wakeups);
             self.release(group, state, now, wakeups);
             parking.come_back();
             group.tell_overdue(now);
@@ -158,7 +159,21 @@ impl PermitQueue {
 
     /// Unlocks, wakes, and goes on granting if there was more than fits into
     /// one round.
+    #[inline]
     pub(super) fn release<'a>(
+        &'a self,
+        group: &GroupState,
+        state: LockGuard<'a, State>,
+        now: Time,
+        wakeups: &mut Wakeups,
+    ) {
+        if state.has_more_to_grant || !wakeups.is_empty() {
+            self.release_and_wake(group, state, now, wakeups);
+        }
+    }
+
+    #[inline(never)]
+    fn release_and_wake<'a>(
         &'a self,
         group: &GroupState,
         mut state: LockGuard<'a, State>,
@@ -179,6 +194,7 @@ impl PermitQueue {
 
 /// Queues a request and grants what may go: its ticket, and whether that is
 /// among it.
+#[inline(always)]
 pub(super) fn enqueue(
     state: &mut State,
     now: Time,
@@ -195,9 +211,7 @@ pub(super) fn enqueue(
         state.collect_shards(wakeups);
         return Ok((ticket, true));
     }
-    let ticket = state.queue_request(now, request).map_err(NoGrant::Refused)?;
-    let granted = state.grant_ready(now, Some(ticket), wakeups);
-    Ok((ticket, granted))
+    state.queue_and_grant(now, request, wakeups).map_err(NoGrant::Refused)
 }
 
 impl fmt::Debug for PermitQueue {

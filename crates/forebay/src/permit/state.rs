@@ -68,6 +68,19 @@ impl State {
         }
     }
 
+    /// Queues a request and grants what may go: its ticket, and whether that is among it.
+    #[inline(never)]
+    pub(super) fn queue_and_grant(
+        &mut self,
+        now: Time,
+        request: PermitRequest,
+        wakeups: &mut Wakeups,
+    ) -> Result<(Ticket, bool), EnqueueError> {
+        let ticket = self.queue_request(now, request)?;
+        let granted = self.grant_ready(now, Some(ticket), wakeups);
+        Ok((ticket, granted))
+    }
+
     /// Queues a request, if need be in the place of one that was forgotten.
     pub(super) fn queue_request(
         &mut self,
@@ -249,6 +262,7 @@ impl State {
     }
 
     /// Notes which shards of the group are to be woken.
+    #[inline]
     pub(super) fn collect_shards(&mut self, wakeups: &mut Wakeups) {
         while wakeups.has_room() {
             let Some(shard) = self.queue.poll_wake() else { return };

@@ -32,6 +32,10 @@ impl Wakeups {
         self.0.remaining_capacity() > 1
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether wakers of others are among them.
     pub(super) fn any_of_others(&self) -> bool {
         self.0.iter().any(|wakeup| matches!(wakeup, Wakeup::Task(waker) if !waker.is_own()))
@@ -48,9 +52,6 @@ impl Wakeups {
     }
 
     pub(super) fn carry_out(&mut self, shards: &Wakers) {
-        if self.0.is_empty() {
-            return;
-        }
         // A waker of others may wait for a permit, for a thread that does, or for the thread that
         // is to keep time.
         let mut others = ArrayVec::<KeptWaker, WAKEUPS_MAX>::new();

@@ -209,10 +209,11 @@ impl DiskRecord {
         (groups, io_threads)
     }
 
+    #[inline]
     fn node_here(&self) -> &Node {
-        match self.nodes.len() {
-            1 => &self.nodes[0],
-            count => &self.nodes[numa::node_of_this_thread() % count],
+        match &self.nodes[..] {
+            [node] => node,
+            nodes => &nodes[numa::node_of_this_thread() % nodes.len()],
         }
     }
 }
