@@ -97,8 +97,11 @@ pub(crate) fn a_read_within_pages_has_one_permit_for_all_of_them() {
         }
         let read = disk_read(&lab.device) - read;
         let pages = (within + len).div_ceil(4096) * 4096 * 100;
-        let had = (permits(&class) - before.0, charged(&class) - before.1, read);
-        assert_eq!(had, (100, pages, pages), "{len} bytes from {within} on");
+        let had = (permits(&class) - before.0, charged(&class) - before.1);
+        assert_eq!(had, (100, pages), "{len} bytes from {within} on");
+        // ext4 reads its 32 block bitmaps of 1 KiB in the background after the mount.
+        let expected = pages..=pages + 32 * 1024;
+        assert!(expected.contains(&read), "{len} bytes from {within} on: {read} read");
     }
 }
 
