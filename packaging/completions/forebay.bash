@@ -465,7 +465,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__explore)
-            opts="-o -h --from --simulate --full --grid --seconds --read-size --write-size --data-size --trim --trim-after --latency-of --overwrite-device --properties --save --resume --goal --output --other-disk --report --svg --what-if --load --format --json --help"
+            opts="-o -h --from --simulate --full --grid --seconds --read-size --write-size --data-size --trim --trim-after --latency-of --combine --at-rates --overwrite-device --properties --save --resume --goal --output --other-disk --report --svg --what-if --load --format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -505,6 +505,14 @@ _forebay() {
                     ;;
                 --latency-of)
                     COMPREPLY=($(compgen -W "reads writes" -- "${cur}"))
+                    return 0
+                    ;;
+                --combine)
+                    COMPREPLY=($(compgen -W "rates reads sizes" -- "${cur}"))
+                    return 0
+                    ;;
+                --at-rates)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --properties)

@@ -147,6 +147,10 @@ complete -c forebay -n "__fish_forebay_using_subcommand explore" -l data-size -d
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l trim-after -d 'On a simulated disk: discard what was written after this time, such as 10s' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l latency-of -d 'On a simulated disk: of which requests the latencies are. Regions in a forebay.yaml are of reads' -r -f -a "reads\t'Reads'
 writes\t'Writes'"
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l combine -d 'On a simulated disk: what is combined. Regions in a forebay.yaml are of rates' -r -f -a "rates\t'Rates of writes and of reads'
+reads\t'Rates of large reads, of --write-size, and of reads'
+sizes\t'Sizes of writes and of reads up to --write-size and --read-size, at --at-rates'"
+complete -c forebay -n "__fish_forebay_using_subcommand explore" -l at-rates -d 'Where sizes are combined: reads and writes per second, such as 10000,2000' -r
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l properties -d 'What the disk can do, which sets the highest rates: an io-properties file, or a forebay.yaml [default: the disk is probed for some seconds]' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l save -d 'Write the surface as CSV, which --from reads [default: explore.csv where DIR is measured; a file that is there is kept as explore.csv.old]' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand explore" -l goal -d 'A goal: a percentile of reads and its longest latency, such as p95=1ms; may be given several times [default: p95 of 0.5, 1 and 2 ms, where the disk meets them]' -r

@@ -13,8 +13,7 @@ use crate::report;
 const BORDER_STEPS: usize = 256;
 
 /// What stands on a map.
-const MAP_LEGEND: [&str; 1] = ["On the maps each field is a load that was measured, from few \
-    writes on the left to many on the right, and from few reads below to many above. Its colour \
+const MAP_LEGEND: [&str; 1] = ["On the maps each field is a load that was measured. Its colour \
     is the latency; a hatched field is a load of which the disk did less than 97 %. A cross is a \
     load that is allowed and breaks the goal (over), a circle one that is forbidden and keeps it \
     (waste). The dotted line is where the goal breaks, the whole line the border of the region."];
@@ -29,7 +28,7 @@ pub fn page(name: &str, surface: &Grid, fits: &[Fit]) -> String {
     let mut page = Page::new(&format!("forebay explore: {name}"));
     page.title(name);
     page.about(&report::measured(surface));
-    page.table(&report::table(fits));
+    page.table(&report::table(surface, fits));
     let advice: Vec<String> = report::advice(fits).collect();
     page.list(advice.iter().map(|text| (&**text, true)));
     page.heading("words", "Words");
@@ -50,7 +49,7 @@ fn map(surface: &Grid, fit: &Fit, index: usize) -> HeatMap {
     let percentile = fit.goal.percentile;
     let border = |shape: &Shape| {
         let points = shape.border(fit.figures, BORDER_STEPS);
-        vec![points.into_iter().map(|(write, read)| (write / 1e6, read)).collect()]
+        vec![points.into_iter().map(|(x, y)| (x / tiles.units[0], y / tiles.units[1])).collect()]
     };
     let line = |name: &str, dashes: &str, width, pieces| HeatLine {
         name: name.to_owned(),
@@ -61,7 +60,7 @@ fn map(surface: &Grid, fit: &Fit, index: usize) -> HeatMap {
     HeatMap {
         id: format!("map-{index}"),
         title: format!("{}: the region, and where it is wrong", fit.goal),
-        axes: ["MB written per second".to_owned(), "reads per second".to_owned()],
+        axes: surface.axes().words().map(|(words, _)| words.to_owned()),
         figure: format!("{} of {}, us", percentile.name(), report::timed(surface)),
         cells: all.iter().map(|&(at, cell)| tiles.tile(fit, at, cell)).collect(),
         lines: vec![
@@ -79,17 +78,22 @@ struct Tiles<'a> {
     writes: Vec<f64>,
     reads: Vec<f64>,
     surface: &'a Grid,
+    /// Of figures along the axes.
+    units: [f64; 2],
 }
 
 impl<'a> Tiles<'a> {
     fn of(surface: &'a Grid) -> Self {
-        Self { surface, writes: surface.axis(|load| load.0), reads: surface.axis(|load| load.1) }
+        let units = surface.axes().words().map(|(_, unit)| unit);
+        let [writes, reads] = [surface.axis(|load| load.0), surface.axis(|load| load.1)];
+        Self { writes, reads, surface, units }
     }
 
-    /// The tile of a load, in MB and reads per second.
+    /// The tile of a load, in the units of the axes.
     fn sides(&self, at: (f64, f64)) -> ((f64, f64), (f64, f64)) {
-        let (left, right) = around(&self.writes, at.0);
-        ((left / 1e6, right / 1e6), around(&self.reads, at.1))
+        let in_unit = |(from, to): (f64, f64), unit: f64| (from / unit, to / unit);
+        let [x, y] = self.units;
+        (in_unit(around(&self.writes, at.0), x), in_unit(around(&self.reads, at.1), y))
     }
 
     fn tile(&self, fit: &Fit, at: (f64, f64), cell: Option<&Cell>) -> HeatCell {
@@ -102,7 +106,7 @@ impl<'a> Tiles<'a> {
             _ => None,
         });
         let value = cell.and_then(|cell| fit.goal.percentile.of(cell));
-        HeatCell { x, y, value, mark, note: note(at, cell) }
+        HeatCell { x, y, value, mark, note: note(self.surface, at, cell) }
     }
 
     /// Where tiles that keep the goal end, as far as what is alongside them is known.
@@ -141,8 +145,9 @@ fn around(axis: &[f64], value: f64) -> (f64, f64) {
     ((before + value) / 2.0, (value + after) / 2.0)
 }
 
-fn note((write, read): (f64, f64), cell: Option<&Cell>) -> String {
-    let load = format!("{:.0} MB/s written, {read:.0} reads/s", write / 1e6);
+fn note(surface: &Grid, at: (f64, f64), cell: Option<&Cell>) -> String {
+    let [(x, of_x), (y, of_y)] = surface.axes().words();
+    let load = format!("{:.0} {x}, {:.0} {y}", at.0 / of_x, at.1 / of_y);
     let Some(cell) = cell else { return format!("{load}: missed") };
     let known = Percentile::ALL.into_iter().filter_map(|percentile| {
         let bound = if percentile.is_bound(cell) { "at least " } else { "" };

@@ -20,6 +20,8 @@ pub struct Report {
     surface: String,
     /// Of which requests the latencies are.
     latency_of: &'static str,
+    /// What lies along the axes, as the columns of its CSV file are called.
+    axes: [&'static str; 2],
     cells: usize,
     missed: usize,
     write_bandwidth: f64,
@@ -66,6 +68,7 @@ impl Report {
             version: VERSION,
             surface: surface.to_owned(),
             latency_of: timed(grid),
+            axes: grid.axes().columns(),
             cells,
             missed,
             write_bandwidth: figures.map_or(0.0, |figures| figures.write_bandwidth),
@@ -118,7 +121,7 @@ const fn name(kind: Kind) -> &'static str {
 pub fn text(surface: &str, grid: &Grid, fits: &[Fit], remarks: &[String]) -> String {
     let mut text = String::new();
     if !fits.is_empty() {
-        let mut table = table(fits);
+        let mut table = table(grid, fits);
         table.title = format!("Regions of {surface}");
         text += &format!("{table}\n");
     }
@@ -175,7 +178,8 @@ pub(crate) const LEGEND: [&str; 4] = [
      writes alongside a few reads.",
 ];
 
-pub(crate) fn table(fits: &[Fit]) -> Table {
+pub(crate) fn table(surface: &Grid, fits: &[Fit]) -> Table {
+    let [(of_writes, x), (of_reads, y)] = surface.axes().words();
     let columns = [
         "goal",
         "region",
@@ -183,9 +187,9 @@ pub(crate) fn table(fits: &[Fit]) -> Table {
         "waste",
         "line: over",
         "waste",
-        "reads/s",
+        of_reads,
         "half and half",
-        "writes MB/s",
+        of_writes,
     ];
     let mut table = Table::new("", &columns);
     for fit in fits {
@@ -194,7 +198,8 @@ pub(crate) fn table(fits: &[Fit]) -> Table {
             let bytes = radius * part * fit.figures.write_bandwidth;
             (bytes, radius * (1.0 - part) * fit.figures.read_iops)
         });
-        let megabytes = |bytes: f64| format!("{:.0}", bytes / 1e6);
+        let reads = [reads, mixed].map(|load| scaled((load.1 / y).round()));
+        let writes = [mixed, writes].map(|load| format!("{:.0}", load.0 / x));
         table.row([
             fit.goal.to_string(),
             words(fit),
@@ -202,9 +207,9 @@ pub(crate) fn table(fits: &[Fit]) -> Table {
             percent(fit.quality.waste),
             percent(fit.line.over),
             percent(fit.line.waste),
-            scaled(reads.1.round()),
-            format!("{} + {}", scaled(mixed.1.round()), megabytes(mixed.0)),
-            megabytes(writes.0),
+            reads[0].clone(),
+            format!("{} + {}", reads[1], writes[0]),
+            writes[1].clone(),
         ]);
     }
     table

@@ -7,7 +7,7 @@ use forebay_core::{Op, Time};
 use forebay_load::Rng;
 use forebay_sim::disk::{Command, SimDisk};
 use forebay_sim::spec::DiskSpec;
-use forebay_sim::surface::Cell;
+use forebay_sim::surface::{Axes, Cell};
 use thiserror::Error;
 
 /// Unless stated, a load lasts until this number of timed requests was seen, within these bounds in
@@ -20,6 +20,8 @@ const WARM_UP: f64 = 0.3;
 const PROBING: (f64, f64) = (10.0, 5.0);
 /// The same of writes, alongside which any number of reads may have to be simulated.
 const PROBING_WRITES: (f64, f64) = (100.0, 0.5);
+/// Sizes are multiples of this.
+const SECTOR: u64 = 512;
 /// With more requests of one kind in it the disk does not carry the load.
 const IN_FLIGHT_MAX: u64 = 4096;
 /// The number of a request is this many times its place in the row of its kind, and its kind.
@@ -47,6 +49,11 @@ pub struct SimulatedLoad {
     pub discarded_after: Option<Duration>,
     /// Whether latencies are those of writes, and not of reads.
     pub times_writes: bool,
+    /// What is combined. [`SimulatedLoad::write_bytes`] are those of a large read, too, and where
+    /// sizes are combined these are the largest.
+    pub axes: Axes,
+    /// Where sizes are combined: reads and writes per second.
+    pub fixed_rates: (f64, f64),
 }
 
 impl Default for SimulatedLoad {
@@ -59,6 +66,8 @@ impl Default for SimulatedLoad {
             duration: None,
             discarded_after: None,
             times_writes: false,
+            axes: Axes::Rates,
+            fixed_rates: (0.0, 0.0),
         }
     }
 }
@@ -66,6 +75,18 @@ impl Default for SimulatedLoad {
 impl SimulatedLoad {
     const fn probing(&self) -> (f64, f64) {
         if self.times_writes { PROBING_WRITES } else { PROBING }
+    }
+
+    /// The same at one point: with these sizes, and the number of writes and reads per second.
+    fn at(self, (x, y): (f64, f64)) -> (Self, (f64, f64)) {
+        if self.axes != Axes::Sizes {
+            return (self, (x / self.write_bytes as f64, y));
+        }
+        let size = |bytes: f64| (bytes as u64).next_multiple_of(SECTOR).max(SECTOR);
+        let rate = |bytes: f64, rate: f64| if bytes > 0.0 { rate } else { 0.0 };
+        let (reads, writes) = self.fixed_rates;
+        let load = Self { read_bytes: size(y), write_bytes: size(x), ..self };
+        (load, (rate(x, writes), rate(y, reads)))
     }
 }
 
@@ -136,15 +157,21 @@ impl SimulatedDisk {
     }
 
     /// What it does alone of requests of these sizes: the bytes that it writes and the reads that
-    /// it does per second.
+    /// it does per second. The largest of both where sizes are combined.
     pub fn rates(&self) -> (f64, f64) {
         let rates = self.disk.build(0).rates();
-        let SimulatedLoad { read_bytes, write_bytes, .. } = self.load;
+        let SimulatedLoad { read_bytes, write_bytes, axes, .. } = self.load;
+        if axes == Axes::Sizes {
+            return (write_bytes as f64, read_bytes as f64);
+        }
+        let reads = (rates.read_bandwidth as f64 / read_bytes as f64).min(rates.read_iops as f64);
+        if axes == Axes::LargeReads {
+            return (rates.read_bandwidth as f64, reads);
+        }
         // long writes one after the other take no seeks
         let is_long = write_bytes >= SimulatedLoad::default().write_bytes;
         let write_iops = if is_long { f64::INFINITY } else { rates.write_iops as f64 };
         let writes = (write_iops * write_bytes as f64).min(rates.write_bandwidth as f64);
-        let reads = (rates.read_bandwidth as f64 / read_bytes as f64).min(rates.read_iops as f64);
         (writes, reads)
     }
 
@@ -208,16 +235,17 @@ struct Run {
 
 impl Run {
     fn new(disk: &DiskSpec, load: SimulatedLoad, at: (f64, f64), seed: u64) -> Self {
+        let (load, (writes, reads)) = load.at(at);
         let mut rng = Rng::new(seed, &[]);
         let probes = load.probing().0;
         let probed =
             |rate: f64, is_timed: bool| if is_timed && rate <= 0.0 { probes } else { rate };
-        let write_rate = probed(at.0 / load.write_bytes as f64, load.times_writes);
+        let write_rate = probed(writes, load.times_writes);
         Self {
             disk: disk.build(seed),
             data: load.data_bytes.unwrap_or_else(|| disk.capacity()),
             at,
-            reads: Stream::new(probed(at.1, !load.times_writes), &mut rng),
+            reads: Stream::new(probed(reads, !load.times_writes), &mut rng),
             writes: Stream::new(write_rate, &mut rng),
             rng,
             load,
@@ -299,7 +327,7 @@ impl Run {
 
     /// Sends the requests that are due at the time `at`, in nanoseconds.
     fn send(&mut self, at: f64, now: Time) {
-        let SimulatedLoad { read_bytes, write_bytes, discarded_after, times_writes, .. } =
+        let SimulatedLoad { read_bytes, write_bytes, discarded_after, times_writes, axes, .. } =
             self.load;
         let is_timed = if times_writes { self.writes.next_at } else { self.reads.next_at } <= at;
         self.timed_at.extend(is_timed.then_some(now.as_nanos()));
@@ -313,7 +341,8 @@ impl Run {
         if self.writes.next_at <= at {
             let offset = self.writes.arrived % (self.data / write_bytes) * write_bytes;
             let id = IDS * self.writes.arrived + WRITE_ID;
-            self.disk.submit(now, id, Command { op: Op::Write, offset, len: write_bytes });
+            let op = if axes == Axes::LargeReads { Op::Read } else { Op::Write };
+            self.disk.submit(now, id, Command { op, offset, len: write_bytes });
             self.writes.arrived += 1;
             self.writes.schedule(&mut self.rng);
             let discard = discarded_after.map(|after| (at + after.as_nanos() as f64, offset));

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use forebay_config::{ConfigError, Position};
 
-use super::grid::{Cell, Grid, LATENCY_MAX_US, load, sorted};
+use super::grid::{Axes, Cell, Grid, LATENCY_MAX_US, load, sorted};
 
 /// The columns of a surface file, by their names in the two forms that go round, and their largest
 /// figures: far above any disk.
 const COLUMNS: [(&[&str], f64); 8] = [
-    (&["w_bw_Bps", "write_bandwidth_bytes_per_sec"], 1e15),
-    (&["r_iops", "read_iops"], 1e12),
+    (&["w_bw_Bps", "write_bandwidth_bytes_per_sec", "large_read_bandwidth", "write_bytes"], 1e15),
+    (&["r_iops", "read_iops", "read_bytes"], 1e12),
     (&["p50_ms"], LATENCY_MAX_US / 1e3),
     (&["p95_ms"], LATENCY_MAX_US / 1e3),
     (&["p95_clipped"], 1.0),
@@ -78,7 +78,7 @@ impl Grid {
         let header =
             Header::parse(header.trim()).map_err(|message| error(file, number, None, &message))?;
         let mut grid = Self::new(Vec::new(), Vec::new());
-        grid.is_of_writes = header.is_of_writes;
+        (grid.is_of_writes, grid.axes) = (header.is_of_writes, header.axes);
         let has_decimal_commas = lines.clone().any(|(_, line)| header.shows_decimal_comma(line));
         for (number, text) in lines {
             let line = Line { file, number, header: &header, has_decimal_commas };
@@ -98,8 +98,8 @@ impl Grid {
     pub fn to_csv(&self) -> String {
         type Tail = fn(&Cell) -> Option<f64>;
         let of = if self.is_of_writes { OF_WRITES } else { "" };
-        let mut text =
-            format!("write_bandwidth_bytes_per_sec,read_iops,{of}p50_ms,{of}p95_ms,p95_clipped");
+        let [x, y] = self.axes.columns();
+        let mut text = format!("{x},{y},{of}p50_ms,{of}p95_ms,p95_clipped");
         let tails: [(&str, Tail); 2] =
             [("p99_ms", |cell| cell.p99_us), ("p999_ms", |cell| cell.p999_us)];
         let known = |(_, tail): &(&str, Tail)| self.cells.iter().all(|cell| tail(cell).is_some());
@@ -132,6 +132,7 @@ struct Header<'a> {
     columns: Vec<Option<(usize, f64)>>,
     /// Whether latencies are those of writes.
     is_of_writes: bool,
+    axes: Axes,
 }
 
 impl<'a> Header<'a> {
@@ -165,7 +166,14 @@ impl<'a> Header<'a> {
         if let Some(twice) = (0..COLUMNS.len()).find(|&column| given(column) > 1) {
             return Err(wrong(&format!("; there are two columns `{}`", COLUMNS[twice].0[0])));
         }
-        Ok(Self { separator, names, columns, is_of_writes })
+        let has = |axes: Axes| axes.columns().map(|column| names.contains(&column));
+        let axes = match (has(Axes::Sizes), has(Axes::LargeReads)) {
+            ([true, true], _) => Axes::Sizes,
+            ([false, false], [true, _]) => Axes::LargeReads,
+            ([false, false], [false, _]) => Axes::Rates,
+            _ => return Err(wrong("; `write_bytes` and `read_bytes` go together")),
+        };
+        Ok(Self { separator, names, columns, is_of_writes, axes })
     }
 
     /// Where a column stands.

@@ -40,6 +40,38 @@ impl Cell {
     }
 }
 
+/// What lies along the axes of a surface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Axes {
+    /// Bytes written per second, and small reads per second.
+    #[default]
+    Rates,
+    /// Bytes read per second by large reads, and small reads per second.
+    LargeReads,
+    /// Bytes of a write and of a read, at fixed rates of both.
+    Sizes,
+}
+
+impl Axes {
+    /// Their columns in a CSV file.
+    pub const fn columns(self) -> [&'static str; 2] {
+        match self {
+            Self::Rates => ["write_bandwidth_bytes_per_sec", "read_iops"],
+            Self::LargeReads => ["large_read_bandwidth", "read_iops"],
+            Self::Sizes => ["write_bytes", "read_bytes"],
+        }
+    }
+
+    /// What they are in words, and the units of figures along them.
+    pub const fn words(self) -> [(&'static str, f64); 2] {
+        match self {
+            Self::Rates => [("MB/s of writes", 1e6), ("reads/s", 1.0)],
+            Self::LargeReads => [("MB/s of large reads", 1e6), ("reads/s", 1.0)],
+            Self::Sizes => [("KiB of a write", 1024.0), ("KiB of a read", 1024.0)],
+        }
+    }
+}
+
 /// A measured latency surface.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
@@ -51,13 +83,25 @@ pub struct Grid {
     pub(super) remarks: Vec<String>,
     /// Whether the latencies are those of writes.
     pub(super) is_of_writes: bool,
+    pub(super) axes: Axes,
 }
 
 impl Grid {
     /// The surface of these cells, and of the loads that the disk did not carry, as (bytes written
     /// per second, reads per second); no load stands in it twice.
     pub fn new(cells: Vec<Cell>, missed: Vec<(f64, f64)>) -> Self {
-        Self { cells, missed, remarks: Vec::new(), is_of_writes: false }
+        Self { cells, missed, remarks: Vec::new(), is_of_writes: false, axes: Axes::Rates }
+    }
+
+    /// The same surface over these axes.
+    #[must_use]
+    pub fn over(self, axes: Axes) -> Self {
+        Self { axes, ..self }
+    }
+
+    /// What lies along its axes.
+    pub fn axes(&self) -> Axes {
+        self.axes
     }
 
     /// The same surface, of latencies of writes.
@@ -99,7 +143,8 @@ impl Grid {
             let missed = self.missed.iter().copied();
             let cells = cells.filter(|cell| half(load(cell)) == wanted).collect();
             let missed = missed.filter(|&load| half(load) == wanted).collect();
-            Self { is_of_writes: self.is_of_writes, ..Self::new(cells, missed) }
+            let Self { is_of_writes, axes, .. } = *self;
+            Self { is_of_writes, axes, ..Self::new(cells, missed) }
         })
     }
 
@@ -165,6 +210,10 @@ impl Grid {
         };
         if self.is_of_writes {
             return fail("write_p50_ms", "a disk is fitted to latencies of reads".to_owned());
+        }
+        if self.axes != Axes::Rates {
+            let [column, _] = self.axes.columns();
+            return fail(column, "a disk is fitted to rates of writes and reads".to_owned());
         }
         if self.cells.len() < CELLS_MIN {
             let count = self.cells.len();

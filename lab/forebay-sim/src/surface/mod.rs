@@ -14,7 +14,7 @@ mod minimize;
 mod model;
 
 pub use fit::{FitErrors, errors, fit};
-pub use grid::{Cell, Grid};
+pub use grid::{Axes, Cell, Grid};
 pub use latency::{Percentiles, percentiles};
 pub(crate) use model::Price;
 pub use model::{Region, SurfaceModel};

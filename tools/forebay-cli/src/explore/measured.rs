@@ -4,12 +4,12 @@ use std::path::Path;
 
 use forebay_explore::{Goal, Matrix, SimulatedDisk, SimulatedLoad, adaptive, adaptive_cells_max};
 use forebay_sim::spec::DiskSpec;
-use forebay_sim::surface::{Cell, Grid};
+use forebay_sim::surface::{Axes, Cell, Grid};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use super::kept::{Kept, Task};
 use super::locks;
-use super::{Options, Timed};
+use super::{Combined, Options, Timed};
 use crate::bench::{MixedLoad, MixedLoadOptions};
 use crate::console::note;
 use crate::failure::Failure;
@@ -54,7 +54,8 @@ pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<Measured, Fai
     }
     let name = options.simulate.as_deref().unwrap_or_default();
     let disk = DiskSpec::resolve(name)?;
-    let mut disk = SimulatedDisk::with_load(disk, options.simulated_load()?)
+    let load = options.simulated_load()?;
+    let mut disk = SimulatedDisk::with_load(disk, load)
         .map_err(|error| Failure::Input(format!("{name}: {error}")))?;
     let matrix = Matrix::even(disk.rates(), options.rates() - 1);
     let bar = ProgressBar::new(most(options, &matrix).into());
@@ -69,8 +70,8 @@ pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<Measured, Fai
     });
     bar.finish_and_clear();
     let surface = surface?;
-    let of_writes = options.load.latency_of == Timed::Writes;
-    let surface = if of_writes { surface.of_writes() } else { surface };
+    let surface = if load.times_writes { surface.of_writes() } else { surface };
+    let surface = surface.over(load.axes);
     Ok(Measured { name: name.to_owned(), surface, kept: None })
 }
 
@@ -144,6 +145,21 @@ impl Options {
     fn simulated_load(&self) -> Result<SimulatedLoad, Failure> {
         let load = &self.load;
         let (read_bytes, write_bytes) = self.request_bytes()?;
+        let wrong = |text: &str| Err(Failure::Input(text.to_owned()));
+        let (axes, fixed_rates) = match (load.combine, &load.at_rates[..]) {
+            (Combined::Sizes, &[reads, writes]) => (Axes::Sizes, (reads.into(), writes.into())),
+            (Combined::Sizes, _) => {
+                return wrong("--combine sizes: at which rates? Add --at-rates READS,WRITES");
+            }
+            (_, [_, ..]) => return wrong("--at-rates is for sizes: add --combine sizes"),
+            (Combined::Reads, _) if load.trim || load.latency_of == Timed::Writes => {
+                return wrong(
+                    "--combine reads has no writes: leave out --trim and --latency-of writes",
+                );
+            }
+            (Combined::Reads, _) => (Axes::LargeReads, (0.0, 0.0)),
+            (Combined::Rates, _) => (Axes::Rates, (0.0, 0.0)),
+        };
         Ok(SimulatedLoad {
             read_bytes: read_bytes.into(),
             write_bytes: write_bytes.into(),
@@ -151,6 +167,8 @@ impl Options {
             duration: load.seconds,
             discarded_after: load.trim.then(|| load.trim_after.unwrap_or_default()),
             times_writes: load.latency_of == Timed::Writes,
+            axes,
+            fixed_rates,
         })
     }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum};
 use forebay_config::ByteSize;
 use forebay_explore::{Goal, Report, text};
+use forebay_sim::surface::Axes;
 
 use crate::console::{Format, json, print};
 use crate::failure::Failure;
@@ -122,6 +123,14 @@ struct LoadOptions {
     #[arg(long, value_enum, default_value_t = Timed::Reads, conflicts_with_all = ["from", "place"],
           value_name = "REQUESTS")]
     latency_of: Timed,
+    /// On a simulated disk: what is combined. Regions in a forebay.yaml are of rates
+    #[arg(long, value_enum, default_value_t = Combined::Rates, conflicts_with_all = ["from", "place"],
+          value_name = "WHAT")]
+    combine: Combined,
+    /// Where sizes are combined: reads and writes per second, such as 10000,2000
+    #[arg(long, value_delimiter = ',', value_name = "READS,WRITES",
+          value_parser = whole_number::within::<u32>(1..=10_000_000))]
+    at_rates: Vec<u32>,
     /// DIR is a block device, and the data on it may be destroyed
     #[arg(long, alias = "device", conflicts_with_all = ["from", "simulate"])]
     overwrite_device: bool,
@@ -138,6 +147,17 @@ enum Timed {
     Reads,
     /// Writes
     Writes,
+}
+
+/// What the loads of a surface combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Combined {
+    /// Rates of writes and of reads
+    Rates,
+    /// Rates of large reads, of --write-size, and of reads
+    Reads,
+    /// Sizes of writes and of reads up to --write-size and --read-size, at --at-rates
+    Sizes,
 }
 
 /// The command.
@@ -164,9 +184,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     })?;
     options.pictures.write((name, surface), &found.fits)?;
     if let Some(path) = &options.output {
-        if surface.is_of_writes() {
+        if surface.is_of_writes() || surface.axes() != Axes::Rates {
             return Err(Failure::Input(format!(
-                "`{}` stays as it is: {name} has latencies of writes, and regions are of reads",
+                "`{}` stays as it is: regions are of the latencies of reads, over rates of writes and \
+                 reads. Run `explore` without --latency-of and --combine for it",
                 path.display()
             )));
         }

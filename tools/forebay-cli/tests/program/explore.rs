@@ -134,6 +134,34 @@ fn a_simulated_disk_is_measured_and_kept() {
 }
 
 #[test]
+fn large_reads_and_sizes_are_combined_on_a_simulated_disk_and_read_back() {
+    let lab = Lab::new();
+    let kept = lab.file("kept.csv", "").display().to_string();
+    let disk = ["--simulate", "samsung-970-pro", "--grid", "6", "--seconds", "100ms", "--json"];
+    let goal = ["--goal", "p95=5ms"];
+    let largest = ["--read-size", "1MB", "--write-size", "1MB"];
+    let sizes = ["--combine", "sizes", "--at-rates", "500,200"];
+    for (combined, axes) in [
+        (&["--combine", "reads"][..], "large_read_bandwidth"),
+        (&[&sizes[..], &largest[..]].concat(), "write_bytes"),
+    ] {
+        let measured =
+            explore(&[&disk[..], &goal, combined, &["--save", &kept]].concat()).results();
+        assert_eq!(measured["axes"][0], axes);
+        let again = explore(&[&["--from", &kept, "--json"][..], &goal].concat()).results();
+        assert_eq!((&again["fits"], &again["axes"]), (&measured["fits"], &measured["axes"]));
+        explore(&["--simulate", &kept]).complains(2, &["a disk is fitted to rates"]);
+    }
+    for (wrong, advice) in [
+        (&["--combine", "sizes"][..], "Add --at-rates READS,WRITES"),
+        (&["--combine", "reads", "--trim"], "leave out --trim"),
+        (&["--at-rates", "1,2"], "add --combine sizes"),
+    ] {
+        explore(&[&disk[..], wrong].concat()).complains(2, &[advice]);
+    }
+}
+
+#[test]
 fn a_simulated_disk_is_loaded_with_requests_of_other_sizes() {
     let sizes = ["--read-size", "64kB", "--write-size", "1MB", "--seconds", "200ms"];
     let arguments = ["--simulate", "samsung-970-pro", "--grid", "6", "--json"];

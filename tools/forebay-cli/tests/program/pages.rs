@@ -48,7 +48,7 @@ fn a_page_of_heat_maps_is_shown_without_an_error_on_the_console() {
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let Some((dom, console)) = shown(&page) else { return };
         assert!(console.is_empty(), "{console:?}");
-        for part in ["<svg", "border of the region", "straight line", "MB/s written"] {
+        for part in ["<svg", "border of the region", "straight line", "MB/s of writes"] {
             assert!(dom.contains(part), "{part}");
         }
         assert!(

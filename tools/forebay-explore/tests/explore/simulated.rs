@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay_explore::{Matrix, SimulatedDisk, SimulatedLoad};
 use forebay_sim::spec::DiskSpec;
-use forebay_sim::surface::Grid;
+use forebay_sim::surface::{Axes, Grid};
 
 use crate::fitted;
 
@@ -78,6 +78,40 @@ fn sizes_and_discards_of_a_load_change_what_reads_take() {
     // it ends before anything is discarded
     let late = Some(Duration::from_secs(100));
     assert_eq!(median(SimulatedLoad { discarded_after: late, ..SimulatedLoad::default() }), usual);
+}
+
+#[test]
+fn large_reads_and_sizes_are_surfaces_too() {
+    let usual = SimulatedLoad::default();
+    let large = SimulatedLoad { axes: Axes::LargeReads, ..usual };
+    let (bytes, fixed_rates) = (1 << 20, (500.0, 1000.0));
+    let sizes = SimulatedLoad {
+        read_bytes: bytes,
+        write_bytes: bytes,
+        axes: Axes::Sizes,
+        fixed_rates,
+        ..usual
+    };
+    for load in [large, sizes] {
+        let mut disk = SimulatedDisk::with_load(disk(FLASH), load).unwrap();
+        let (x, y) = disk.rates();
+        let matrix = Matrix::even((x, y), 8);
+        let surface = matrix.full(|at| Ok::<_, Infallible>(disk.measure(at))).unwrap();
+        let surface = surface.over(load.axes);
+        let p95 = |part: f64| {
+            let at = ((x * part).round(), (y / 8.0).round());
+            let found = surface.cells().iter().find(|c| (c.write_bandwidth, c.read_iops) == at);
+            found.unwrap().p95_us
+        };
+        // more of the other, or larger ones, make reads wait
+        assert!(p95(0.625) > 1.05 * p95(0.0), "{}, {}", p95(0.625), p95(0.0));
+        let csv = surface.to_csv();
+        assert_eq!(Grid::parse_csv("x.csv", &csv).unwrap().axes(), load.axes);
+        assert!(Grid::parse("x.csv", &csv).is_err(), "a disk is fitted to rates of both");
+        assert!(fitted(&surface, "p95=10ms").shape.radius(0.0) > 0.0);
+    }
+    let half = Grid::parse_csv("x.csv", "write_bytes,read_iops,p50_ms,p95_ms\n").unwrap_err();
+    assert!(half.to_string().contains("go together"), "{half}");
 }
 
 #[test]
