@@ -206,8 +206,8 @@ impl Change {
             Self::Directory { path, is_load: true } => files.remove_load(path),
             Self::Directory { path, .. } => {
                 // what processes have started there since follows them
+                let home = found.home(files, path);
                 for pid in files.read(&path.join("cgroup.procs"))?.lines() {
-                    let home = found.home(path);
                     files.write(&home.join("cgroup.procs"), pid).or_else(unless_gone)?;
                 }
                 files.remove_directory(path)
@@ -228,13 +228,14 @@ impl Change {
 }
 
 impl Found {
-    /// Where processes of a cgroup came from that still has a place.
-    fn home<'a>(&'a self, cgroup: &'a Path) -> &'a Path {
-        let from = self.changes.iter().find_map(|change| match change {
+    /// Where a process of a cgroup came from that is still there, or else the cgroup above it.
+    fn home<'a>(&'a self, files: &impl Files, cgroup: &'a Path) -> &'a Path {
+        let mut from = self.changes.iter().filter_map(|change| match change {
             Change::Process { from, to, .. } if to == cgroup => Some(from.as_path()),
             _ => None,
         });
-        from.or_else(|| cgroup.parent()).unwrap_or(cgroup)
+        let is_there = |from: &&Path| files.read(&from.join("cgroup.procs")).is_ok();
+        from.find(is_there).or_else(|| cgroup.parent()).unwrap_or(cgroup)
     }
 }
 

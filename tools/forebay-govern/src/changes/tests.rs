@@ -218,6 +218,20 @@ fn another_disk_of_the_name_and_another_process_of_the_number_are_left_alone() {
 }
 
 #[test]
+fn processes_whose_cgroup_has_gone_come_to_the_one_above() {
+    let fake = Fake::new("", "default 100\n");
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("forebay");
+    govern(&mut begin(&fake, &dir).unwrap()).unwrap();
+    // as systemd removes that of a service that has no process in it
+    fake.files.borrow_mut().retain(|path, _| !path.starts_with("/cg/db"));
+    fake.put(Path::new("/cg/cgroup.procs"), "");
+    assert_eq!(put_back(&fake, &StateFile::lock(&dir, "sda").unwrap()), Ok(true));
+    assert_eq!(fake.get("/cg/cgroup.procs"), "41\n");
+    assert!(!fake.files.borrow().contains_key(&Path::new(OURS).join("cgroup.procs")));
+}
+
+#[test]
 fn what_was_found_before_the_machine_started_again_is_dropped() {
     let fake = Fake::new("", "default 100\n");
     let dir = tempfile::tempdir().unwrap();
