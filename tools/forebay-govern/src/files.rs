@@ -46,7 +46,8 @@ impl Files for Kernel {
     fn read(&self, path: &Path) -> io::Result<String> {
         match path.strip_prefix(TRACEFS) {
             Ok(below) => self.tracefs()?.read(below),
-            Err(_) => fs::read_to_string(path),
+            // names of processes may hold anything
+            Err(_) => fs::read(path).map(|text| String::from_utf8_lossy(&text).into_owned()),
         }
     }
 
@@ -87,4 +88,16 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
         [rustix::io::Errno::NODEV, rustix::io::Errno::NXIO, rustix::io::Errno::SRCH];
     error.kind() == ErrorKind::NotFound
         || GONE.iter().any(|gone| error.raw_os_error() == Some(gone.raw_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_of_a_process_is_read_whatever_its_name_is() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), b"41 (cut within \xc3) S 1\n").unwrap();
+        assert!(Kernel::default().read(file.path()).unwrap().ends_with(") S 1\n"));
+    }
 }

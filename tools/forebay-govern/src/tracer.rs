@@ -152,8 +152,9 @@ impl Requests {
 
 /// Reads a line; nothing where it says something else.
 fn parse(line: &str) -> Option<Line<'_>> {
-    // names of processes may hold anything
-    let rest = line.get(NAME_BYTES..)?;
+    // names of processes may hold anything; what is no text is longer here
+    let begin = (NAME_BYTES..line.len()).find(|&at| line.is_char_boundary(at))?;
+    let rest = line.get(begin..)?;
     let (before, rest) = rest.split_once(": ")?;
     let time = seconds(before.rsplit(' ').next()?)?;
     let rest = rest.trim_start();
@@ -235,6 +236,14 @@ CPU:1 [LOST 4 EVENTS]
 ";
         let latencies: Vec<u128> = all(text).into_iter().map(|(.., latency)| latency).collect();
         assert_eq!(latencies, [2000, 2900, 2800]);
+    }
+
+    #[test]
+    fn a_name_that_is_cut_within_a_character_hides_no_request() {
+        let line =
+            b" 12345678901234\xc3-7  [000] d..1. 1.000000: block_bio_queue: 7,0 R 0 + 32 [x]";
+        let line = String::from_utf8_lossy(line);
+        assert_eq!(parse(&line), Some(Line::Came { time: Duration::from_secs(1), end: 32 }));
     }
 
     #[test]
