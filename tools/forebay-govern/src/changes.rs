@@ -260,8 +260,10 @@ pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, Go
         };
         let failed: Vec<String> = found.changes.iter().rev().filter_map(back).collect();
         if !failed.is_empty() {
-            let text = format!("not put back: {}; {place} has what was found", failed.join(", "));
-            return Err(GovernError::Failed(text));
+            let (failed, disk) = (failed.join(", "), &found.disk);
+            return Err(GovernError::Failed(format!(
+                "not put back: {failed}; {place} has what was found: forebay govern --restore {disk}"
+            )));
         }
     }
     state.remove()?;

@@ -113,11 +113,21 @@ impl<'a> Governed<'a> {
         self.changes.set(Kind::Weight, &cgroup.join("io.weight"), &text)
     }
 
-    /// Puts all back; `done` is what came of the work, and is told before what could not be put back.
+    /// Puts all back; `done` is what came of the work.
     pub(crate) fn end<T>(self, done: Result<T, GovernError>) -> Result<T, GovernError> {
-        let back = self.changes.put_back();
-        let done = done?;
-        back.map(|()| done)
+        with_what_is_left(done, self.changes.put_back())
+    }
+}
+
+/// What came of the work, and why not all could be put `back`: that is told whatever the work came to.
+fn with_what_is_left<T>(
+    done: Result<T, GovernError>,
+    back: Result<(), GovernError>,
+) -> Result<T, GovernError> {
+    match (done, back) {
+        (done, Ok(())) => done,
+        (Ok(_) | Err(GovernError::Interrupted), Err(back)) => Err(back),
+        (Err(error), Err(back)) => Err(GovernError::Failed(format!("{error}; {back}"))),
     }
 }
 
@@ -141,4 +151,21 @@ fn require_root() -> Result<(), GovernError> {
         return Ok(());
     }
     Err(GovernError::Missing("settings of disks are root's; run it as root".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_put_back_is_told_whatever_came_of_the_work() {
+        let failed = |text: &str| GovernError::Failed(text.into());
+        let left = || Err(failed("not put back: x"));
+        assert_eq!(with_what_is_left(Ok(7), Ok(())), Ok(7));
+        assert_eq!(with_what_is_left(Ok(7), left()), Err(failed("not put back: x")));
+        let interrupted = with_what_is_left::<u32>(Err(GovernError::Interrupted), left());
+        assert_eq!(interrupted, Err(failed("not put back: x")));
+        let both = with_what_is_left::<u32>(Err(failed("the disk sda has gone")), left());
+        assert_eq!(both, Err(failed("the disk sda has gone; not put back: x")));
+    }
 }
