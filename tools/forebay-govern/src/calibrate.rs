@@ -13,6 +13,7 @@ use crate::error::GovernError;
 use crate::governed::{Governed, Plan, QosWrites};
 use crate::qos::QosPoint;
 use crate::search::{Measured, Search, grid};
+use crate::state_file::STATE_DIRECTORY;
 use crate::tracer::Tracer;
 
 /// The weights of the reads, a writer and a reader of much.
@@ -127,7 +128,8 @@ impl<'a, 'b> Run<'a, 'b> {
             let own = cgroup.join(name);
             governed.changes.make(&own, true)?;
             governed.set_weight(&own, weight)?;
-            jobs.push(Job::start(governed.plan, load, name, index, &own)?);
+            let state = Path::new(STATE_DIRECTORY);
+            jobs.push(Job::start(governed.plan, load, (index, name), &own, state)?);
         }
         let left = Duration::ZERO;
         let mut run = Self { governed, tracer, cgroup, jobs, is_ended, began, left };
@@ -230,15 +232,16 @@ pub(crate) fn percentile(latencies: &mut [Duration], permille: u32) -> Option<Du
 }
 
 impl Job {
+    /// Its files are in `state`, where nobody else can place a link in advance, and where those of a
+    /// governor that was killed are the next one's.
     fn start(
         plan: &Plan,
         load: &CalibrationLoad,
-        name: &'static str,
-        index: usize,
+        (index, name): (usize, &'static str),
         cgroup: &Path,
+        state: &Path,
     ) -> Result<Self, GovernError> {
-        let file =
-            std::env::temp_dir().join(format!("forebay-govern-{}-{name}.yaml", std::process::id()));
+        let file = state.join(format!("{}.{name}.yaml", plan.disk.name));
         fs::write(&file, yaml(plan, name)).map_err(GovernError::at(&file))?;
         let mut command = Command::new(&load.program);
         command.arg("bench").arg(&file).args(&load.place);
@@ -286,4 +289,32 @@ fn yaml(plan: &Plan, name: &str) -> String {
         "- name: {name}\n  type: {kind}\n  shards: [0]\n  data_size: 16MB\n  shard_info: \
          {{parallelism: {streams}, reqsize: {size}, shares: 100{more}}}\n{options}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::GovernedDisk;
+    use crate::qos::DiskCosts;
+
+    #[test]
+    fn the_files_of_a_job_are_in_the_directory_of_the_state_and_end_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let [cgroup, state] = ["cgroup", "state"].map(|name| dir.path().join(name));
+        [&cgroup, &state].into_iter().for_each(|dir| fs::create_dir(dir).unwrap());
+        let costs = DiskCosts {
+            model: String::new(),
+            half_period: Duration::from_millis(1),
+            bandwidth: [1, 1],
+            iops: [1, 1],
+        };
+        let disk = GovernedDisk { name: "sda".into(), number: "8:0".into() };
+        let plan = Plan { disk, goal: "p95=2ms".parse().unwrap(), costs };
+        let load = CalibrationLoad { program: "true".into(), place: Vec::new(), is_device: false };
+        let job = Job::start(&plan, &load, (0, "reads"), &cgroup, &state).unwrap();
+        let names = || fs::read_dir(&state).unwrap().count();
+        assert_eq!((job.file.parent(), names()), (Some(state.as_path()), 2));
+        drop(job);
+        assert_eq!(names(), 0);
+    }
 }
