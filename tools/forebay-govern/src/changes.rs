@@ -107,6 +107,9 @@ impl<F: Files> Changes<F> {
             }
             Err(error) => return Err(GovernError::at(path)(error)),
         };
+        let shared = (kind == Kind::Controller)
+            .then(|| found_by_another(&self.state, &self.found.boot, path));
+        let found = shared.flatten().unwrap_or(found);
         self.add(Change::Setting { path: path.into(), kind, found })
     }
 
@@ -252,13 +255,16 @@ pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, Go
             "{place} is not readable: {error}; put back by hand what is in it, and remove it"
         ))
     })?;
+    let _alone = state.put_back_alone()?;
     // settings do not outlive the machine's run
     if trimmed(files, Path::new(BOOT)) == found.boot {
+        let is_own = |change: &&Change| !change.is_needed_by_another(state, &found.boot);
         let back = |change: &Change| match change.put_back(files, &found) {
             Err(error) if !is_gone(&error) => Some(format!("{}: {error}", change.name())),
             _ => None,
         };
-        let failed: Vec<String> = found.changes.iter().rev().filter_map(back).collect();
+        let own = found.changes.iter().rev().filter(is_own);
+        let failed: Vec<String> = own.filter_map(back).collect();
         if !failed.is_empty() {
             let (failed, disk) = (failed.join(", "), &found.disk);
             return Err(GovernError::Failed(format!(
@@ -270,7 +276,26 @@ pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, Go
     Ok(true)
 }
 
+/// How the governor of another disk, which needs it too, has found whether cgroups have the controller.
+fn found_by_another(state: &StateFile, boot: &str, path: &Path) -> Option<String> {
+    let others = state.others();
+    let others = others.iter().filter_map(|text| serde_json::from_str::<Found>(text).ok());
+    let mut changes = others.filter(|other| other.boot == boot).flat_map(|other| other.changes);
+    changes.find_map(|change| match change {
+        Change::Setting { path: other, kind: Kind::Controller, found } if other == path => {
+            Some(found)
+        }
+        _ => None,
+    })
+}
+
 impl Change {
+    /// Whether a governor of another disk puts it back later.
+    fn is_needed_by_another(&self, state: &StateFile, boot: &str) -> bool {
+        matches!(self, Self::Setting { path, kind: Kind::Controller, .. }
+            if found_by_another(state, boot, path).is_some())
+    }
+
     fn name(&self) -> String {
         match self {
             Self::Setting { path, .. } | Self::Directory { path, .. } => path.display().to_string(),

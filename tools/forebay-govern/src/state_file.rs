@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::GovernError;
 
@@ -63,6 +63,25 @@ impl StateFile {
             Err(error) => Err(error.into()),
         }
         .map_err(GovernError::at(&self.path))
+    }
+
+    /// What is in the files of other disks.
+    pub(crate) fn others(&self) -> Vec<String> {
+        let entries = Dir::read_from(&self.dir).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let names = names.filter(|name| name.ends_with(".json") && *name != self.name);
+        let open = |name: String| open(&self.dir, &name, OFlags::RDONLY).ok();
+        names.filter_map(|name| io::read_to_string(File::from(open(name)?)).ok()).collect()
+    }
+
+    /// Waits until no other governor puts back what it found; none does while the result lives.
+    pub(crate) fn put_back_alone(&self) -> Result<OwnedFd, GovernError> {
+        let lock = || {
+            let dir = open(&self.dir, ".", OFlags::DIRECTORY)?;
+            retry_on_intr(|| rustix::fs::flock(&dir, FlockOperation::LockExclusive))?;
+            Ok(dir)
+        };
+        lock().map_err(|error: Errno| GovernError::at(&self.path)(error.into()))
     }
 
     /// Replaces all of it at once.

@@ -100,7 +100,7 @@ impl Files for Fake {
                 before.replace(['[', ']'], "").replace(text, &format!("[{text}]"))
             }
             "cgroup.subtree_control" => match text {
-                "+io" => format!("io {before}"),
+                "+io" => format!("io {}", before.replace("io ", "")),
                 _ => before.replace("io ", ""),
             },
             "cgroup.procs" => {
@@ -229,6 +229,26 @@ fn processes_whose_cgroup_has_gone_come_to_the_one_above() {
     assert_eq!(put_back(&fake, &StateFile::lock(&dir, "sda").unwrap()), Ok(true));
     assert_eq!(fake.get("/cg/cgroup.procs"), "41\n");
     assert!(!fake.files.borrow().contains_key(&Path::new(OURS).join("cgroup.procs")));
+}
+
+#[test]
+fn what_the_governor_of_another_disk_needs_stays_until_that_one_ends() {
+    for first_ends_first in [true, false] {
+        let fake = Fake::new("", "default 100\n");
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("forebay");
+        let [one, other] = [("sda", "8:0"), ("sdb", "8:16")].map(|(disk, number)| {
+            let state = StateFile::lock(&dir, disk).unwrap();
+            let mut changes = Changes::begin(fake.clone(), state, disk, number).unwrap();
+            changes.set(Kind::Controller, Path::new(CONTROL), "+io").unwrap();
+            changes
+        });
+        let (first, last) = if first_ends_first { (one, other) } else { (other, one) };
+        first.put_back().unwrap();
+        assert_eq!(fake.get(CONTROL), "io cpu memory\n");
+        last.put_back().unwrap();
+        assert_eq!(fake.get(CONTROL), "cpu memory\n");
+    }
 }
 
 #[test]
