@@ -121,8 +121,6 @@ impl<'a, 'b> Run<'a, 'b> {
         let tracer = Tracer::begin(&mut governed.changes, governed.machine, &governed.plan.disk)?;
         let cgroup = governed.root.join(format!("governed-{}", governed.plan.disk.name));
         governed.changes.make(&cgroup, true)?;
-        let control = cgroup.join("cgroup.subtree_control");
-        fs::write(&control, "+io").map_err(GovernError::at(control))?;
         let mut jobs = Vec::new();
         for (index, (name, weight)) in WEIGHTS.into_iter().enumerate() {
             let own = cgroup.join(name);

@@ -119,6 +119,29 @@ impl<F: Files> Changes<F> {
         self.files.write(path, text).map_err(GovernError::at(path))
     }
 
+    /// Sets a weight of a cgroup; those above it, from `root` on, let it have one.
+    pub(crate) fn set_weight(
+        &mut self,
+        root: &Path,
+        cgroup: &Path,
+        text: &str,
+    ) -> Result<(), GovernError> {
+        let above = cgroup.ancestors().skip(1).take_while(|above| above.starts_with(root));
+        for above in above.collect::<Vec<_>>().into_iter().rev() {
+            let control = above.join("cgroup.subtree_control");
+            self.keep(Kind::Controller, &control)?;
+            self.files.write(&control, "+io").map_err(|error| match is_busy(&error) {
+                true => GovernError::Missing(format!(
+                    "{above} has processes of its own, so cgroups in it can have no weights: give \
+                     {above} to the class",
+                    above = above.display()
+                )),
+                false => GovernError::at(&control)(error),
+            })?;
+        }
+        self.set(Kind::Weight, &cgroup.join("io.weight"), text)
+    }
+
     /// Makes a cgroup: of a load, whose processes end when all is put back, or of processes that are
     /// moved there.
     pub(crate) fn make(&mut self, path: &Path, is_load: bool) -> Result<(), GovernError> {

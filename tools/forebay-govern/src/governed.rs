@@ -110,7 +110,7 @@ impl<'a> Governed<'a> {
     /// Sets the weight of a cgroup on the disk.
     pub(crate) fn set_weight(&mut self, cgroup: &Path, weight: u32) -> Result<(), GovernError> {
         let text = format!("{} {weight}", self.plan.disk.number);
-        self.changes.set(Kind::Weight, &cgroup.join("io.weight"), &text)
+        self.changes.set_weight(&self.root, cgroup, &text)
     }
 
     /// Puts all back; `done` is what came of the work.

@@ -14,6 +14,8 @@ const SCHEDULER: &str = "/sys/block/sda/queue/scheduler";
 const TAGS: &str = "/sys/block/sda/queue/nr_requests";
 const CONTROL: &str = "/cg/cgroup.subtree_control";
 const WEIGHT: &str = "/cg/db/io.weight";
+/// A cgroup in which others have no weights yet.
+const SLICE: &str = "/cg/slice";
 const OURS: &str = "/cg/forebay-govern-sda";
 
 #[derive(Clone, Default)]
@@ -98,6 +100,15 @@ impl Files for Fake {
             "scheduler" => {
                 self.put(Path::new(TAGS), "128\n");
                 before.replace(['[', ']'], "").replace(text, &format!("[{text}]"))
+            }
+            "cgroup.subtree_control" if path.starts_with(SLICE) => {
+                let weight = Path::new(SLICE).join("pg/io.weight");
+                if text == "+io" {
+                    self.put(&weight, "default 100\n");
+                } else {
+                    self.files.borrow_mut().remove(&weight);
+                }
+                text.replace('+', "").replace("-io", "") + "\n"
             }
             "cgroup.subtree_control" => match text {
                 "+io" => format!("io {}", before.replace("io ", "")),
@@ -249,6 +260,22 @@ fn what_the_governor_of_another_disk_needs_stays_until_that_one_ends() {
         last.put_back().unwrap();
         assert_eq!(fake.get(CONTROL), "cpu memory\n");
     }
+}
+
+#[test]
+fn a_cgroup_within_others_gets_its_weight_through_all_of_them() {
+    let fake = Fake::new("", "default 100\n");
+    let dir = tempfile::tempdir().unwrap();
+    let mut changes = begin(&fake, &dir.path().join("forebay")).unwrap();
+    let control = format!("{SLICE}/cgroup.subtree_control");
+    fake.put(Path::new(&control), "\n");
+    let cgroup = Path::new(SLICE).join("pg");
+    changes.set_weight(Path::new("/cg"), &cgroup, "8:0 1000").unwrap();
+    let weight = format!("{SLICE}/pg/io.weight");
+    assert_eq!(fake.get(&weight), "default 100\n8:0 1000\n");
+    changes.put_back().unwrap();
+    assert_eq!((fake.get(CONTROL).as_str(), fake.get(&control).as_str()), ("cpu memory\n", "\n"));
+    assert!(!fake.files.borrow().contains_key(Path::new(&weight)));
 }
 
 #[test]
