@@ -113,6 +113,13 @@ impl<F: Files> Changes<F> {
         self.add(Change::Setting { path: path.into(), kind, found })
     }
 
+    /// Whether the disk is there, and no other one that has its name now.
+    pub(crate) fn has_disk(&self) -> bool {
+        let Found { disk, sequence: found, .. } = &self.found;
+        let stat = Path::new("/sys/block").join(disk).join("stat");
+        self.files.read(&stat).is_ok() && sequence(&self.files, disk) == *found
+    }
+
     /// Changes a setting.
     pub(crate) fn set(&mut self, kind: Kind, path: &Path, text: &str) -> Result<(), GovernError> {
         self.keep(kind, path)?;

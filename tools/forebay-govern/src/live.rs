@@ -1,6 +1,5 @@
 //! Holding a setting while the real load runs.
 
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,6 @@ use forebay_core::Op;
 use crate::calibrate::percentile;
 use crate::classes::{Class, ClassSpec};
 use crate::error::GovernError;
-use crate::files::Files;
 use crate::governed::{Governed, Plan};
 use crate::hierarchy::has_controller;
 use crate::qos::QosPoint;
@@ -108,14 +106,8 @@ impl<'a, 'b> Live<'a, 'b> {
                 thread::sleep(LOOK);
                 self.read(goal_class, &mut latencies)?;
             }
-            let disk = &self.governed.plan.disk.name;
-            if self
-                .governed
-                .changes
-                .files
-                .read(&Path::new("/sys/block").join(disk).join("stat"))
-                .is_err()
-            {
+            if !self.governed.changes.has_disk() {
+                let disk = &self.governed.plan.disk.name;
                 return Err(GovernError::Failed(format!("the disk {disk} has gone")));
             }
             if second % SAY == 0 && self.tracer.is_some() {

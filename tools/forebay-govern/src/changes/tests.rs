@@ -31,6 +31,7 @@ impl Fake {
         for (path, text) in [
             (BOOT, "boot 1\n"),
             ("/sys/block/sda/diskseq", "4\n"),
+            ("/sys/block/sda/stat", "1 2 3\n"),
             (QOS, qos),
             (MODEL, ""),
             (WBT, "2000\n"),
@@ -216,9 +217,13 @@ fn another_disk_of_the_name_and_another_process_of_the_number_are_left_alone() {
     let fake = Fake::new("", "default 100\n");
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("forebay");
-    govern(&mut begin(&fake, &dir).unwrap()).unwrap();
+    let mut changes = begin(&fake, &dir).unwrap();
+    govern(&mut changes).unwrap();
+    assert!(changes.has_disk());
     let qos = fake.get(QOS);
     fake.put(Path::new("/sys/block/sda/diskseq"), "5\n");
+    assert!(!changes.has_disk());
+    drop(changes);
     let stat = fake.get("/proc/41/stat").replace("777", "778");
     fake.put(Path::new("/proc/41/stat"), stat);
     assert_eq!(put_back(&fake, &StateFile::lock(&dir, "sda").unwrap()), Ok(true));
