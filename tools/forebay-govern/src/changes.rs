@@ -1,5 +1,6 @@
 //! What is changed on the machine, and how all of it is put back.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,9 @@ use crate::state_file::StateFile;
 
 /// Tells one run of the machine from another.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// With fewer changes nothing is forgotten.
+const CHANGES_MIN: usize = 64;
 
 /// How a file of the kernel holds a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +75,8 @@ pub(crate) struct Changes<F> {
     pub(crate) files: F,
     state: StateFile,
     found: Found,
+    /// With so many changes it is looked which processes have ended.
+    forget_at: usize,
 }
 
 impl<F: Files> Changes<F> {
@@ -89,7 +95,7 @@ impl<F: Files> Changes<F> {
             number: number.into(),
             changes: Vec::new(),
         };
-        Ok(Self { files, state, found })
+        Ok(Self { files, state, found, forget_at: CHANGES_MIN })
     }
 
     /// Keeps what a setting is, before any change; a file that is missing is none.
@@ -163,12 +169,28 @@ impl<F: Files> Changes<F> {
         from: &Path,
         to: &Path,
     ) -> Result<(), GovernError> {
+        if self.found.changes.len() >= self.forget_at {
+            self.forget_ended();
+        }
         let (from, path) = (from.into(), to.into());
         self.add(Change::Process { pid, started, from, to: path })?;
         match self.files.write(&to.join("cgroup.procs"), &pid.to_string()) {
             Err(error) if !is_gone(&error) => Err(GovernError::at(to)(error)),
             _ => Ok(()),
         }
+    }
+
+    /// Forgets the processes that have ended: there are ever more of them. The first of each cgroup tells
+    /// where others in it belong.
+    fn forget_ended(&mut self) {
+        let (files, mut cgroups) = (&self.files, BTreeSet::new());
+        self.found.changes.retain(|change| match change {
+            Change::Process { pid, started, to, .. } => {
+                cgroups.insert(to.clone()) || start_of(files, *pid).ok() == Some(Some(*started))
+            }
+            _ => true,
+        });
+        self.forget_at = (2 * self.found.changes.len()).max(CHANGES_MIN);
     }
 
     fn add(&mut self, change: Change) -> Result<(), GovernError> {
@@ -247,9 +269,8 @@ impl Change {
             }
             Self::Process { pid, started, from, to } => {
                 let procs = files.read(&to.join("cgroup.procs"))?;
-                let stat = files.read(&Path::new("/proc").join(pid.to_string()).join("stat"))?;
                 // it may have gone elsewhere, and another one may have its number
-                if started_at(&stat) != Some(*started)
+                if start_of(files, *pid)? != Some(*started)
                     || !procs.lines().any(|one| one == pid.to_string())
                 {
                     return Ok(());
@@ -338,6 +359,11 @@ impl Change {
 pub(crate) fn started_at(stat: &str) -> Option<u64> {
     // its name may hold anything
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+fn start_of(files: &impl Files, pid: u32) -> io::Result<Option<u64>> {
+    let stat = files.read(&Path::new("/proc").join(pid.to_string()).join("stat"))?;
+    Ok(started_at(&stat))
 }
 
 fn is_busy(error: &io::Error) -> bool {

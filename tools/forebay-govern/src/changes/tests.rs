@@ -284,6 +284,24 @@ fn a_cgroup_within_others_gets_its_weight_through_all_of_them() {
 }
 
 #[test]
+fn processes_that_come_and_go_are_forgotten() {
+    let fake = Fake::new("", "default 100\n");
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("forebay");
+    let mut changes = begin(&fake, &dir).unwrap();
+    govern(&mut changes).unwrap();
+    for pid in 1000..1400 {
+        let stat = PathBuf::from(format!("/proc/{pid}/stat"));
+        fake.put(&stat, fake.get("/proc/41/stat"));
+        changes.move_process((pid, 777), Path::new("/cg/db"), Path::new(OURS)).unwrap();
+        fake.files.borrow_mut().remove(&stat);
+    }
+    let state = std::fs::read_to_string(dir.join("sda.json")).unwrap();
+    assert!(state.len() < 40 << 10, "{} bytes", state.len());
+    assert!(state.contains("\"pid\": 41"));
+}
+
+#[test]
 fn what_was_found_before_the_machine_started_again_is_dropped() {
     let fake = Fake::new("", "default 100\n");
     let dir = tempfile::tempdir().unwrap();
