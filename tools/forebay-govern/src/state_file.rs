@@ -36,8 +36,9 @@ impl StateFile {
         let stat = rustix::fs::fstat(&opened).map_err(at)?;
         if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_mode & 0o022 != 0 {
             let dir = dir.display();
-            let text = format!("others may write to {dir}; give it to root alone: chmod 755 {dir}");
-            return Err(GovernError::Missing(text));
+            return Err(GovernError::Missing(format!(
+                "others may write to {dir}; give it to root alone: chown root {dir}; chmod 755 {dir}"
+            )));
         }
         let lock =
             open(&opened, &format!("{disk}.lock"), OFlags::RDWR | OFlags::CREATE).map_err(at)?;
@@ -154,6 +155,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let said = StateFile::lock(dir.path(), "sda").unwrap_err().to_string();
-        assert!(said.contains("others may write"), "{said}");
+        assert!(said.contains("others may write") && said.contains("chown root"), "{said}");
     }
 }
