@@ -9,11 +9,14 @@ use std::process;
 
 use forebay_block::Machine;
 use forebay_govern::root_of_cgroups;
+use rustix::io::Errno;
 
 /// What the cgroups of classes begin with.
 const PREFIX: &str = "forebay-";
 /// What the cgroups that systemd makes end with.
 const SCOPE: &str = ".scope";
+/// A class that others remove just then is made again, so often.
+const TRIES_MAX: u32 = 8;
 /// So deep are those of users.
 const DEPTH_MAX: u32 = 5;
 
@@ -93,10 +96,23 @@ impl Cgroups {
             fs::create_dir_all(&path)?;
             delegate(&path)?;
             write(&path.join("io.weight"), &weight.to_string())?;
-            fs::create_dir(&group)?;
+            // one that an earlier command of this number has left, with a process in it, will do
+            fs::create_dir_all(&group)?;
             write(&group.join("cgroup.procs"), &pid.to_string())
         };
-        make().map_err(|error| {
+        // a command that ends removes the class, if it is empty just then
+        let is_gone = |error: &io::Error| {
+            error.kind() == io::ErrorKind::NotFound
+                || error.raw_os_error() == Some(Errno::NODEV.raw_os_error())
+        };
+        let mut made = make();
+        for _ in 0..TRIES_MAX {
+            match &made {
+                Err(error) if is_gone(error) => made = make(),
+                _ => break,
+            }
+        }
+        made.map_err(|error| {
             let _ = fs::remove_dir(&group);
             let _ = fs::remove_dir(&path);
             format!(
@@ -248,6 +264,21 @@ mod tests {
             let said = Cgroups::find(&machine).err().unwrap();
             assert!(said.contains(words) && !said.contains('\n'), "{said}");
         }
+    }
+
+    #[test]
+    fn a_cgroup_of_the_same_number_that_was_left_is_used() {
+        let (dir, machine) = machine(&[
+            ("proc/self/mountinfo", V2),
+            ("sys/fs/cgroup/unified/cgroup.controllers", "io"),
+            ("cg/cgroup.subtree_control", "io"),
+            ("cg/forebay-backup/cgroup.subtree_control", "io"),
+            ("cg/forebay-backup/io.weight", ""),
+            ("cg/forebay-backup/70/cgroup.procs", ""),
+        ]);
+        let cgroups = Cgroups { root: dir.path().join("cg"), ..Cgroups::find(&machine).unwrap() };
+        let group = cgroups.enter("backup", 50, 70).unwrap();
+        assert_eq!(fs::read_to_string(group.path.join("cgroup.procs")).unwrap(), "70");
     }
 
     #[test]
