@@ -70,7 +70,7 @@ pub struct Progress {
 
 /// Measures `target` within `budget`; what is found goes into `run` phase by phase, so that it is
 /// there whatever happens. A `run` that holds phases of an interrupted measurement is gone on
-/// with. `watch` is told of each phase before it begins.
+/// with. `watch` is told of each phase before it begins, other than those.
 ///
 /// # Errors
 /// What [`Target::run`] or `watch` add, or that the disk is too slow to be measured.
@@ -82,7 +82,7 @@ pub fn measure(
 ) -> Result<(), Error> {
     let mut ledger = Ledger::new(budget);
     ledger.spend(run.written_before + run.grown() + run.looked(), 0.0);
-    run.behind_credits = None;
+    let behind_credits = run.behind_credits.take();
     let earlier = std::mem::take(&mut run.phases).into();
     let mut measuring = Measuring {
         target,
@@ -94,9 +94,16 @@ pub fn measure(
         seconds_done: 0.0,
         clock: 0.0,
     };
-    measuring.all()?;
-    run.complete = true;
-    Ok(())
+    let done = measuring.all();
+    let left = measuring.earlier;
+    if done.is_ok() {
+        run.complete = true;
+    } else if !left.is_empty() {
+        // an end on the way to where the earlier measurement was loses nothing of it
+        run.phases.extend(left);
+        run.behind_credits = behind_credits;
+    }
+    done
 }
 
 struct Measuring<'a> {
@@ -156,11 +163,13 @@ impl Measuring<'_> {
     }
 
     fn run(&mut self, purpose: Purpose, phase: Phase) -> Result<&Samples, Error> {
-        self.announce(purpose, phase)?;
         let earlier = if purpose == Purpose::Layout { None } else { self.take(purpose, &phase) };
         let measured = match earlier {
             Some(measured) => measured,
-            None => MeasuredPhase { purpose, phase, samples: self.target.run(&phase)? },
+            None => {
+                self.announce(purpose, phase)?;
+                MeasuredPhase { purpose, phase, samples: self.target.run(&phase)? }
+            }
         };
         self.keep(measured);
         self.latest()
@@ -177,11 +186,11 @@ impl Measuring<'_> {
         background: Phase,
         phase: Phase,
     ) -> Result<&Samples, Error> {
-        self.announce(purpose, phase)?;
         let (first, second) = match self.take(purpose, &background).zip(self.take(purpose, &phase))
         {
             Some(earlier) => earlier,
             None => {
+                self.announce(purpose, phase)?;
                 let (first, second) = self.target.run_concurrently(&background, &phase)?;
                 let measured = |phase, samples| MeasuredPhase { purpose, phase, samples };
                 (measured(background, first), measured(phase, second))
@@ -219,12 +228,9 @@ impl Measuring<'_> {
 
     fn lay_out(&mut self) -> Result<(), Error> {
         // What was laid out earlier is gone, and was written all the same.
-        if self.earlier.front().is_some_and(|first| first.purpose == Purpose::Layout)
-            && let Some(first) = self.earlier.pop_front()
-        {
-            self.run.written_before += first.samples.bytes_written;
-            self.ledger.spend(first.samples.bytes_written, 0.0);
-        }
+        let gone = self.earlier.front().filter(|first| first.purpose == Purpose::Layout);
+        let gone = gone.map(|first| first.samples.bytes_written);
+        self.ledger.spend(gone.unwrap_or(0), 0.0);
         let room = self.target.info().room;
         let bytes_max = self.budget.layout_bytes.min(room).min(self.ledger.ladder_left() / 2);
         if bytes_max < LAYOUT_MIN {
@@ -240,6 +246,10 @@ impl Measuring<'_> {
             ..self.phase(Work::Write, Pattern::Sequential, MIB, 16, seconds)
         };
         let written = self.run(Purpose::Layout, layout)?.bytes_written;
+        if let Some(bytes) = gone {
+            self.earlier.pop_front();
+            self.run.written_before += bytes;
+        }
         if written >= LAYOUT_MIN {
             return Ok(());
         }

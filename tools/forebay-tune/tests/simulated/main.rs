@@ -10,7 +10,7 @@ use forebay_core::{DiskModel, DiskRates, GroupConfig, IoGroup, Op, Outcome, Poli
 use forebay_sim::disk::{Command, SimDisk};
 use forebay_sim::spec::DiskSpec;
 use forebay_tune::verdicts::verdicts;
-use forebay_tune::{Budget, Fit, Run, SimTarget, Target, files, fit, measure};
+use forebay_tune::{Budget, Error, Fit, Run, SimTarget, Target, TargetInfo, files, fit, measure};
 use tuned::{FOUR, assert_near, tune};
 
 fn assert_figures(fit: &Fit, truth: &DiskRates, within: f64) {
@@ -53,6 +53,31 @@ fn a_rate_that_was_not_seen_is_an_error_and_not_a_rate_of_zero() {
         let error = fit(&run).unwrap_err().to_string();
         assert!(error.contains(&format!("{limit} bytes that may be written")), "{error}");
     }
+}
+
+#[test]
+fn an_end_on_the_way_to_where_a_run_was_loses_nothing_of_it() {
+    let spec = DiskSpec::parse(&Source::new("disk.yaml", FOUR)).unwrap();
+    let measure_phases = |run: &mut Run, count: usize| {
+        let mut target = SimTarget::new(spec.build(1), "disk", spec.capacity(), 512);
+        let (known, mut begun) = (run.phases.len(), 0);
+        let ended = measure(&mut target, &Budget::QUICK, run, &mut |run, _| {
+            // what is written down at such a moment, and found after a power cut
+            assert!(run.phases.is_empty() || run.phases.len() >= known, "{}", run.phases.len());
+            begun += 1;
+            if begun > count { Err(Error::Interrupted) } else { Ok(()) }
+        });
+        assert!(matches!(ended, Err(Error::Interrupted)), "{ended:?}");
+    };
+    let mut run = Run::new(&Budget::QUICK, TargetInfo::default());
+    measure_phases(&mut run, 40);
+    let mut again = run.clone();
+    measure_phases(&mut again, 0);
+    assert_eq!(again, run);
+    measure_phases(&mut again, 1);
+    assert_eq!(again.phases[1..], run.phases[1..]);
+    measure_phases(&mut again, 3);
+    assert!(again.phases.len() > run.phases.len(), "{}", again.phases.len());
 }
 
 /// A solid state disk that states sectors of 512 bytes.
