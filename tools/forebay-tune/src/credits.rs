@@ -56,11 +56,15 @@ pub(crate) fn first_operations(run: &Run) -> f64 {
     f64::max(of(Work::Read), of(Work::Write))
 }
 
-/// The looks since the measurement began or went on: the clock begins at zero each time.
-fn since_gone_on(looks: &[Look]) -> &[Look] {
-    let goes_on = |pair: &[Look]| matches!(pair, [old, new] if new.before.at < old.after.at);
-    let from = looks.windows(2).rposition(goes_on).map_or(0, |place| place + 1);
-    looks.get(from..).unwrap_or_default()
+/// The looks since the measurement began or went on: the clock begins at zero each time, and what the
+/// disk has done is counted from when the machine started.
+fn since_gone_on(run: &Run) -> &[Look] {
+    let is_before =
+        |look: &Counted, then: &Counted| look.at < then.at || look.operations < then.operations;
+    let went_on = run.looks.iter().rposition(|look| is_before(&look.before, &run.watch_began));
+    let goes_on = |pair: &[Look]| matches!(pair, [old, new] if is_before(&new.before, &old.after));
+    let last = went_on.max(run.looks.windows(2).rposition(goes_on));
+    run.looks.get(last.map_or(0, |last| last + 1)..).unwrap_or_default()
 }
 
 /// Hours for which credits were looked for.
@@ -79,7 +83,7 @@ fn fastest(run: &Run, looks: &[Look]) -> f64 {
 
 /// What the looks of `run` say; nothing where there are none.
 pub(crate) fn credits(run: &Run) -> Option<Credits> {
-    let looks = since_gone_on(&run.looks);
+    let looks = since_gone_on(run);
     let most = fastest(run, looks);
     let stream = |work| {
         let first = first(run, work, Pattern::Sequential);
@@ -108,7 +112,7 @@ pub(crate) fn credits(run: &Run) -> Option<Credits> {
 /// Whether the last look found the disk slower than it can be, and the next is to tell whether reads
 /// are too: a write buffer that is full makes writes slow alone.
 pub(crate) fn reads_next(run: &Run) -> bool {
-    let looks = since_gone_on(&run.looks);
+    let looks = since_gone_on(run);
     let slow = |last: &Look| last.rate() * (1.0 + FALL) < fastest(run, looks);
     looks.last().is_some_and(|last| last.work == Work::Write && slow(last))
 }
@@ -139,4 +143,39 @@ fn spent(began: Counted, looks: &[Look], fell: usize) -> Option<Spent> {
         margin: margin * (end.at - most.at),
         left_at: most.at,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::target::TargetInfo;
+
+    fn counted(at: f64, operations: u64) -> Counted {
+        Counted { at, operations, bytes: 0 }
+    }
+
+    #[test]
+    fn looks_of_another_clock_are_left_out() {
+        let look = |(at, operations)| {
+            let (before, after) = (counted(at, operations), counted(at + 1.0, operations + 100));
+            Look { work: Work::Read, before, after, bytes_written: 0 }
+        };
+        let since = |began: Counted, looks: &[(f64, u64)]| {
+            let mut run = Run::new(&Budget::QUICK, TargetInfo::default());
+            run.watch_began = began;
+            run.looks = looks.iter().copied().map(look).collect();
+            since_gone_on(&run).iter().map(|look| look.before.operations).collect::<Vec<_>>()
+        };
+        let first = [(100.0, 1000), (200.0, 2000)];
+        assert_eq!(since(counted(60.0, 500), &first), [1000, 2000]);
+        // the clock of the second time is behind, or has come further by its first look
+        for at in [40.0, 275.0] {
+            let looks = [first[0], first[1], (at, 9000), (at + 9.0, 9500)];
+            assert_eq!(since(counted(5.0, 8000), &looks), [9000, 9500], "{at}");
+            assert_eq!(since(counted(5.0, 8000), &looks[..2]), [0; 0], "{at}: no look yet");
+        }
+        // the machine was started again
+        assert_eq!(since(counted(5.0, 30), &[first[1], (275.0, 40)]), [40]);
+    }
 }
