@@ -81,4 +81,18 @@ impl TargetInfo {
     pub fn is_simulated(&self) -> bool {
         self.device.is_empty()
     }
+
+    /// Whether both are the same disk: by the names of the disks where these are known, or else by the
+    /// directories.
+    pub fn is_same_disk(&self, other: &Self) -> bool {
+        match (self.disks.as_slice(), other.disks.as_slice()) {
+            ([], _) | (_, []) => self.paths == other.paths && self.disks == other.disks,
+            (own, other) => own == other,
+        }
+    }
+
+    /// The names of the disks, or the directories where these are not known.
+    pub fn disk_name(&self) -> String {
+        if self.disks.is_empty() { self.paths.join(", ") } else { self.disks.join(", ") }
+    }
 }

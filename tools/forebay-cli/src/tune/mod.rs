@@ -19,7 +19,8 @@ use forebay_config::ByteSize;
 use forebay_sim::spec::DiskSpec;
 use forebay_tune::verdicts::beforehand;
 use forebay_tune::{
-    Budget, DirectoryTarget, Error, MeasuredDisk, Purpose, Run, SimTarget, Target, fit, measure,
+    Budget, DirectoryTarget, Error, MeasuredDisk, Purpose, Run, SimTarget, Target, TargetInfo, fit,
+    measure,
 };
 
 use crate::console::{json, note, print};
@@ -260,6 +261,14 @@ fn one(
 ) -> Result<Vec<Run>, Failure> {
     let (mut run, budget) = match runs.get(index) {
         Some(run) => {
+            if !run.target.is_same_disk(target.info()) {
+                let [was, is] = [&run.target, target.info()].map(TargetInfo::disk_name);
+                return Err(Failure::Input(format!(
+                    "{was} was measured, and {is} is at {} now; mount the same disk there, or \
+                     measure anew without --resume",
+                    run.target.paths.join(", ")
+                )));
+            }
             let written_max = options.write_limit.map_or(run.written_max, |limit| limit.0);
             let watch_hours = options.watch.unwrap_or(run.watch_hours);
             let run = Run { written_max, watch_hours, ..run.clone() };

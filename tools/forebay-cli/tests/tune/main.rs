@@ -214,6 +214,26 @@ fn what_cannot_be_measured_is_said_and_nothing_is_left() {
     assert_eq!(names(out.path()), ["run.json"]);
 }
 
+/// Runs in a file, changed and written as another.
+fn changed(from: &Path, to: &Path, change: impl Fn(&mut Vec<Value>)) {
+    let mut runs = serde_json::from_slice(&std::fs::read(from).unwrap()).unwrap();
+    change(&mut runs);
+    std::fs::write(to, serde_json::to_vec(&runs).unwrap()).unwrap();
+}
+
+#[test]
+fn a_run_goes_on_with_the_disk_that_it_is_of() {
+    let out = TempDir::new().unwrap();
+    said(&simulated(out.path(), &[]));
+    let [run, other] = ["tune.json", "other.json"].map(|name| out.path().join(name));
+    changed(&run, &other, |runs| {
+        runs[0]["complete"] = false.into();
+        runs[0]["facts"]["disks"] = vec!["nvme9n1"].into();
+    });
+    let resumed = || tune(out.path()).arg("--resume").arg(&other).output().unwrap();
+    complains(&resumed(), "nvme9n1 was measured, and four-channels is at four-channels now");
+}
+
 /// On a real directory: a second one at once is refused, and Ctrl-C leaves nothing behind.
 #[test]
 fn one_at_a_time_and_an_interruption_leaves_nothing() {

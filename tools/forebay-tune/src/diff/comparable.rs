@@ -2,7 +2,6 @@
 
 use crate::error::Error;
 use crate::run::Run;
-use crate::target::TargetInfo;
 
 /// Why a measurement that is about to begin as `run` could not be compared with `old`, if so.
 ///
@@ -40,33 +39,18 @@ pub(crate) fn check(old: &Run, new: &Run, other_disk: bool) -> Result<(), Error>
         let then = "measure where both have the same";
         return differs("I/O was by", &old.target.backend, &new.target.backend, then);
     }
-    if !other_disk && !is_same_disk(&old.target, &new.target) {
-        let [old, new] = [old, new].map(|run| disk_name(&run.target));
+    if !other_disk && !old.target.is_same_disk(&new.target) {
+        let [old, new] = [old, new].map(|run| run.target.disk_name());
         return differs("the disk was", &old, &new, "add --other-disk where that is meant");
     }
     Ok(())
-}
-
-/// Whether both are the same disk: by the names of the disks where these are known, or else by the
-/// directories.
-fn is_same_disk(old: &TargetInfo, new: &TargetInfo) -> bool {
-    match (old.disks.as_slice(), new.disks.as_slice()) {
-        ([], _) | (_, []) => old.paths == new.paths && old.disks == new.disks,
-        (old, new) => old == new,
-    }
-}
-
-fn disk_name(target: &TargetInfo) -> String {
-    match target.disks.as_slice() {
-        [] => target.paths.join(", "),
-        disks => disks.join(", "),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::budget::Budget;
+    use crate::target::TargetInfo;
 
     fn run(disks: &[&str], path: &str) -> Run {
         let target = TargetInfo {
