@@ -1,5 +1,7 @@
 //! What can be measured.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -77,6 +79,12 @@ pub struct TargetInfo {
 }
 
 impl TargetInfo {
+    /// The disk below these directories, of which nothing is known yet.
+    pub fn of(paths: &[PathBuf]) -> Self {
+        let paths = paths.iter().map(|path| path.display().to_string()).collect();
+        Self { paths, ..Self::default() }
+    }
+
     /// Whether it is no real disk.
     pub fn is_simulated(&self) -> bool {
         self.device.is_empty()

@@ -153,12 +153,16 @@ fn tune(options: &Options, old: Option<&PathBuf>) -> Result<(), Failure> {
     }
     let history = options.history.as_deref().map(Kept::at).transpose()?;
     let runs = match &options.fit_from {
-        Some(path) => read_runs(path)?,
+        Some(path) => begun(read_runs(path)?),
         None => measure_all(options, &output, old.as_deref().unwrap_or_default())?,
     };
     let tuned = runs.into_iter().map(|run| Ok(Tuned { fit: fit(&run)?, run }));
     let tuned = tuned.collect::<Result<Vec<_>, Error>>().map_err(Failure::from)?;
-    output.write(&tuned)?;
+    output.write(&tuned).inspect_err(|_| {
+        if options.fit_from.is_none() {
+            output.offer_to_go_on(output::PARTIAL);
+        }
+    })?;
     if options.fit_from.is_none() && tuned.iter().any(|one| !one.run.complete) {
         output.offer_to_go_on(output::RUN);
     }
@@ -212,7 +216,11 @@ fn measure_all(options: &Options, output: &Output, old: &[Run]) -> Result<Vec<Ru
         let sector = u32::try_from(spec.sector()).unwrap_or(4096);
         let target = SimTarget::new(spec.build(options.seed), spec.name(), spec.capacity(), sector);
         early(options, old, &target, 0)?;
-        return one(options, output, &interrupt, runs, 0, Box::new(target));
+        if runs.is_empty() {
+            runs.push(options.pending(target.info().clone()));
+        }
+        one(options, output, &interrupt, &mut runs, 0, Box::new(target))?;
+        return Ok(runs);
     }
     let dirs = match &options.resume {
         Some(_) => runs.iter().flat_map(|run| &run.target.paths).map(PathBuf::from).collect(),
@@ -222,6 +230,14 @@ fn measure_all(options: &Options, output: &Output, old: &[Run]) -> Result<Vec<Ru
     if !old.is_empty() {
         compare::check_disks(old.len(), disks.len())?;
     }
+    if options.resume.is_none() {
+        runs = disks.iter().map(|disk| options.pending(TargetInfo::of(disk.paths()))).collect();
+    } else if runs.len() != disks.len() {
+        let (was, is) = (runs.len(), disks.len());
+        return Err(Failure::Input(format!(
+            "the run is of {was} disks, and its directories are on {is} now; mount them as they were"
+        )));
+    }
     let locks = disks.iter().map(MeasuredDisk::lock).collect::<Result<Vec<_>, _>>()?;
     for (index, disk) in disks.iter().enumerate() {
         if options.watch.is_none() && runs.get(index).is_some_and(|run| run.complete) {
@@ -229,13 +245,22 @@ fn measure_all(options: &Options, output: &Output, old: &[Run]) -> Result<Vec<Ru
         }
         let target = DirectoryTarget::open(disk, Arc::clone(&interrupt))?;
         early(options, old, &target, index)?;
-        runs = one(options, output, &interrupt, runs, index, Box::new(target))?;
+        one(options, output, &interrupt, &mut runs, index, Box::new(target))?;
         if interrupt.load(Ordering::Relaxed) {
             break;
         }
     }
     drop(locks);
-    Ok(runs)
+    Ok(begun(runs))
+}
+
+/// Those in which anything was measured; the others are named.
+fn begun(runs: Vec<Run>) -> Vec<Run> {
+    let (begun, pending): (Vec<Run>, _) = runs.into_iter().partition(|run| !run.phases.is_empty());
+    for run in pending {
+        note(format_args!("not measured: {}", run.target.disk_name()));
+    }
+    begun
 }
 
 /// Whether what is found of `target` will be comparable with its like in `old`.
@@ -250,38 +275,30 @@ fn simulated(runs: &[Run]) -> Option<String> {
     target.paths.first().filter(|_| target.is_simulated()).cloned()
 }
 
-/// Measures one disk, the one at `index` of `runs`.
+/// Measures one disk, the one at `index` of `runs`, or goes on with it.
 fn one(
     options: &Options,
     output: &Output,
     interrupt: &AtomicBool,
-    mut runs: Vec<Run>,
+    runs: &mut [Run],
     index: usize,
     mut target: Box<dyn Target>,
-) -> Result<Vec<Run>, Failure> {
-    let (mut run, budget) = match runs.get(index) {
-        Some(run) => {
-            if !run.target.is_same_disk(target.info()) {
-                let [was, is] = [&run.target, target.info()].map(TargetInfo::disk_name);
-                return Err(Failure::Input(format!(
-                    "{was} was measured, and {is} is at {} now; mount the same disk there, or \
-                     measure anew without --resume",
-                    run.target.paths.join(", ")
-                )));
-            }
-            let written_max = options.write_limit.map_or(run.written_max, |limit| limit.0);
-            let watch_hours = options.watch.unwrap_or(run.watch_hours);
-            let run = Run { written_max, watch_hours, ..run.clone() };
-            let budget = budget_of(&run)?;
-            (run, budget)
-        }
-        None => {
-            let budget = options.budget();
-            let watch_hours = options.watch.unwrap_or(0);
-            (Run { watch_hours, ..Run::new(&budget, target.info().clone()) }, budget)
-        }
-    };
-    runs.truncate(index);
+) -> Result<(), Failure> {
+    let Some(known) = runs.get(index) else { return Ok(()) };
+    let written_max = options.write_limit.map_or(known.written_max, |limit| limit.0);
+    let watch_hours = options.watch.unwrap_or(known.watch_hours);
+    let mut run = Run { written_max, watch_hours, ..known.clone() };
+    let budget = budget_of(&run)?;
+    if run.phases.is_empty() {
+        run = Run { watch_hours, ..Run::new(&budget, target.info().clone()) };
+    } else if !run.target.is_same_disk(target.info()) {
+        let [was, is] = [&run.target, target.info()].map(TargetInfo::disk_name);
+        return Err(Failure::Input(format!(
+            "{was} was measured, and {is} is at {} now; mount the same disk there, or measure anew \
+             without --resume",
+            run.target.paths.join(", ")
+        )));
+    }
     note(text::announcement(&run, &budget));
     note(output.announcement());
     if let Some(verdict) = beforehand(&run.target) {
@@ -301,43 +318,36 @@ fn one(
             return Err(Error::Interrupted);
         }
         line.show(progress);
-        if progress.purpose == Purpose::Credits && kept.elapsed() < KEEP_EVERY {
+        let is_early = progress.purpose == Purpose::Credits && kept.elapsed() < KEEP_EVERY;
+        if is_early || run.phases.is_empty() {
             return Ok(());
         }
         kept = Instant::now();
-        output.keep(&runs, run)
+        output.keep(&with(runs, index, run))
     });
     drop(line);
-    ended(measured, output, runs, run)
+    let all = with(runs, index, &run);
+    match measured {
+        // what is known of credits goes into the files too
+        Err(Error::Interrupted) if !run.looks.is_empty() && fit(&run).is_ok() => {}
+        Err(error) if all.iter().all(|run| run.phases.is_empty()) => return Err(error.into()),
+        Err(error) => {
+            // where it cannot be written, what was written before stays
+            let kept = output.keep(&all);
+            output.offer_to_go_on(output::PARTIAL);
+            return kept.and(Err(error)).map_err(Failure::from);
+        }
+        Ok(()) if index + 1 < all.len() => output.keep(&all)?,
+        Ok(()) => {}
+    }
+    runs.clone_from_slice(&all);
+    Ok(())
 }
 
-/// The disks measured so far, with what came of `run`.
-fn ended(
-    measured: Result<(), Error>,
-    output: &Output,
-    mut runs: Vec<Run>,
-    run: Run,
-) -> Result<Vec<Run>, Failure> {
-    match measured {
-        Ok(()) => {
-            runs.push(run);
-            Ok(runs)
-        }
-        // what is known of credits goes into the files too
-        Err(Error::Interrupted) if !run.looks.is_empty() && fit(&run).is_ok() => {
-            runs.push(run);
-            Ok(runs)
-        }
-        Err(error @ (Error::Interrupted | Error::Incomplete(_))) => {
-            output.keep(&runs, &run).map_err(Failure::from)?;
-            output.offer_to_go_on(output::PARTIAL);
-            Err(error.into())
-        }
-        Err(error) => {
-            output.forget();
-            Err(error.into())
-        }
-    }
+/// All runs, with `run` in its place.
+fn with(runs: &[Run], index: usize, run: &Run) -> Vec<Run> {
+    let all = runs.iter().enumerate();
+    all.map(|(at, other)| if at == index { run } else { other }).cloned().collect()
 }
 
 /// The budget of an interrupted run.
@@ -349,6 +359,12 @@ fn budget_of(run: &Run) -> Result<Budget, Failure> {
 }
 
 impl Options {
+    /// A run of a disk that is to be measured.
+    fn pending(&self, target: TargetInfo) -> Run {
+        let watch_hours = self.watch.unwrap_or(0);
+        Run { watch_hours, ..Run::new(&self.budget(), target) }
+    }
+
     /// Whether there is something to measure: better known before directories are made for it.
     fn check_target(&self) -> Result<(), Failure> {
         let earlier = self.resume.is_some() || self.fit_from.is_some();

@@ -52,28 +52,25 @@ impl Output {
         let disks: Vec<(&Run, &Fit)> = tuned.iter().map(|one| (&one.run, &one.fit)).collect();
         let report = page::html(tuned).map_err(|error| Failure::Run(error.to_string()))?;
         let properties = files::properties(&disks);
+        // first, what all others can be made of again
+        let runs: Vec<Run> = tuned.iter().map(|one| one.run.clone()).collect();
+        self.put(RUN, &Run::to_json(&runs)?)?;
         self.put(PROPERTIES, &properties.to_yaml())?;
         self.put(FOREBAY, &files::forebay_yaml(&properties, PROPERTIES))?;
         self.put(REPORT, &report)?;
-        let runs: Vec<Run> = tuned.iter().map(|one| one.run.clone()).collect();
-        self.put(RUN, &Run::to_json(&runs)?)?;
         self.forget();
         Ok(())
     }
 
     /// Writes down what is measured so far.
-    pub(super) fn keep(&self, before: &[Run], run: &Run) -> Result<(), Error> {
-        if run.phases.is_empty() {
-            return Ok(());
-        }
-        let runs: Vec<Run> = before.iter().chain([run]).cloned().collect();
+    pub(super) fn keep(&self, runs: &[Run]) -> Result<(), Error> {
         let path = self.dir.join(PARTIAL);
-        whole_file::write(&path, &Run::to_json(&runs)?)
+        whole_file::write(&path, &Run::to_json(runs)?)
             .map_err(|source| Error::Io { what: format!("write `{}`", path.display()), source })
     }
 
     /// Removes what [`Output::keep`] wrote.
-    pub(super) fn forget(&self) {
+    fn forget(&self) {
         // Not there if the first phase failed.
         let _ = fs::remove_file(self.dir.join(PARTIAL));
     }

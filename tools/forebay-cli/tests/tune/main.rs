@@ -222,7 +222,7 @@ fn changed(from: &Path, to: &Path, change: impl Fn(&mut Vec<Value>)) {
 }
 
 #[test]
-fn a_run_goes_on_with_the_disk_that_it_is_of() {
+fn a_run_goes_on_with_the_disk_that_it_is_of_and_keeps_the_others() {
     let out = TempDir::new().unwrap();
     said(&simulated(out.path(), &[]));
     let [run, other] = ["tune.json", "other.json"].map(|name| out.path().join(name));
@@ -232,6 +232,28 @@ fn a_run_goes_on_with_the_disk_that_it_is_of() {
     });
     let resumed = || tune(out.path()).arg("--resume").arg(&other).output().unwrap();
     complains(&resumed(), "nvme9n1 was measured, and four-channels is at four-channels now");
+    changed(&run, &other, |runs| {
+        runs.push(runs[0].clone());
+        runs[1]["facts"]["places"] = vec!["another"].into();
+        runs[0]["complete"] = false.into();
+    });
+    said(&resumed());
+    let runs: Vec<Value> = serde_json::from_slice(&std::fs::read(&run).unwrap()).unwrap();
+    assert_eq!(runs.len(), 2);
+}
+
+#[test]
+fn what_was_measured_before_the_place_for_it_was_full_is_kept() {
+    let out = TempDir::new().unwrap();
+    let limited = "trap '' XFSZ; ulimit -f 40; exec \"$0\" tune --out \"$1\" --simulate four-channels \
+                   --budget quick";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_forebay")]).arg(out.path());
+    complains(&command.output().unwrap(), "tune.partial.json --out");
+    assert_eq!(names(out.path()), ["tune.partial.json"]);
+    let partial = out.path().join("tune.partial.json");
+    said(&tune(out.path()).arg("--resume").arg(partial).output().unwrap());
+    assert_eq!(names(out.path()), FILES);
 }
 
 /// On a real directory: a second one at once is refused, and Ctrl-C leaves nothing behind.
