@@ -19,6 +19,8 @@ const KEPT: usize = 200;
 /// This many of the last are drawn in a line of text.
 const DRAWN: usize = 24;
 const PAGE: &str = "history.html";
+/// The last second of the year 9999.
+const LAST_UNIX: u64 = 253_402_300_799;
 
 /// A directory of runs.
 pub(super) struct Kept {
@@ -51,17 +53,17 @@ impl Kept {
         Ok(Self { dir: dir.to_owned() })
     }
 
-    /// The runs of all files, the oldest first. A file that is none is named and left alone.
-    fn runs(&self) -> Result<Vec<Run>, Failure> {
-        let mut runs = Vec::new();
+    /// All files with their runs, the oldest first. A file that is none is named and left alone.
+    fn runs(&self) -> Result<Vec<(PathBuf, Vec<Run>)>, Failure> {
+        let mut files = Vec::new();
         for path in self.files()? {
             match read_runs(&path) {
-                Ok(read) => runs.extend(read),
+                Ok(runs) => files.push((path, runs)),
                 Err(failure) => note(format_args!("left out: {failure}")),
             }
         }
-        runs.sort_by_key(|run| run.began_unix);
-        Ok(runs)
+        files.sort_by_key(|(_, runs)| runs.first().map(|run| run.began_unix));
+        Ok(files)
     }
 
     fn files(&self) -> Result<Vec<PathBuf>, Failure> {
@@ -76,7 +78,8 @@ impl Kept {
 
     /// Keeps `runs`, and says how they compare with the earlier ones.
     pub(super) fn add(&self, runs: &[Run], least: f64) -> Result<Vec<DiskHistory>, Failure> {
-        let earlier = self.runs()?;
+        let files = self.runs()?;
+        let earlier: Vec<Run> = files.iter().flat_map(|(_, runs)| runs).cloned().collect();
         let disks =
             runs.iter().map(|run| disk(&earlier, run, least)).collect::<Result<Vec<_>, _>>();
         let began = runs.first().map_or(0, |run| run.began_unix);
@@ -86,9 +89,8 @@ impl Kept {
         let free = (0..).map(|more: u32| self.dir.join(format!("{name}-{more:03}.json")));
         let path = free.into_iter().find(|path| !path.exists()).unwrap_or_default();
         whole_file::put(&path, &Run::to_json(runs)?)?;
-        let files = self.files()?;
-        let old = files.len().saturating_sub(KEPT);
-        for path in files.iter().take(old) {
+        let old = (files.len() + 1).saturating_sub(KEPT);
+        for (path, _) in files.iter().take(old) {
             // Another run may have taken it away.
             let _ = fs::remove_file(path);
         }
@@ -244,6 +246,7 @@ fn chart(history: &History, began_unix: &[u64]) -> Chart {
 
 /// A moment in seconds since 1970 as `2026-11-24 08:26`, in UTC.
 fn utc(unix: u64) -> String {
+    let unix = unix.min(LAST_UNIX);
     let (days, seconds) = (unix / 86_400, unix % 86_400);
     let (mut year, mut left) = (1970, days);
     while left >= days_of(year) {
@@ -271,6 +274,7 @@ fn days_of(year: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forebay_tune::{Budget, TargetInfo};
 
     #[test]
     fn a_line_of_bars_shows_a_step_and_not_the_noise() {
@@ -283,6 +287,28 @@ mod tests {
     }
 
     #[test]
+    fn old_runs_go_and_neither_the_newest_nor_what_is_no_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let run =
+            |began_unix| Run { began_unix, ..Run::new(&Budget::QUICK, TargetInfo::default()) };
+        for began in 0..KEPT as u64 + 2 {
+            let text = Run::to_json(&[run(1_700_000_000 + began)]).unwrap();
+            fs::write(dir.path().join(format!("2023-{began:03}.json")), text).unwrap();
+        }
+        fs::write(dir.path().join("0-notes.json"), "{}").unwrap();
+        let kept = Kept::at(dir.path()).unwrap();
+        // a clock that was set back
+        assert!(kept.add(&[run(7)], 0.1).is_err(), "nothing was measured");
+        let files = kept.files().unwrap();
+        let names: Vec<_> = files.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+        assert_eq!(
+            names[..3],
+            ["0-notes.json", "1970-01-01-00-00-quick-000.json", "2023-003.json"]
+        );
+        assert_eq!(names.len(), KEPT + 1);
+    }
+
+    #[test]
     fn seconds_since_1970_are_dates() {
         for (unix, text) in [
             (0, "1970-01-01 00:00"),
@@ -290,6 +316,7 @@ mod tests {
             (951_782_400, "2000-02-29 00:00"),
             (1_798_675_200, "2026-12-31 00:00"),
             (4_107_542_400, "2100-03-01 00:00"),
+            (u64::MAX, "9999-12-31 23:59"),
         ] {
             assert_eq!(utc(unix), text);
         }
