@@ -156,9 +156,8 @@ impl DiskRecord {
         }
         let epoch = state.epoch + 1;
         *state = SharingState { sharing: sharing.clone(), epoch, segment };
-        drop(state);
         let part = if let Sharing::Part(part) = sharing { Some(*part) } else { None };
-        (0..2).for_each(|direction| self.set_part(direction, part));
+        self.set_parts([part; 2]);
     }
 
     /// The segment that no thread makes use of yet, and the number of the thread that is to.
@@ -172,9 +171,21 @@ impl DiskRecord {
         self.sharing.lock().epoch == epoch
     }
 
-    pub(super) fn set_part(&self, direction: usize, part: Option<u32>) {
+    /// Sets the parts that the thread of this number has found; whether it is the present one still.
+    pub(super) fn set_parts_since(&self, epoch: u64, parts: [Option<u32>; 2]) -> bool {
+        let state = self.sharing.lock();
+        let is_present = state.epoch == epoch;
+        if is_present {
+            self.set_parts(parts);
+        }
+        is_present
+    }
+
+    fn set_parts(&self, parts: [Option<u32>; 2]) {
         let now = Clock::of_process().now();
-        self.groups_of(direction).for_each(|group| group.io.set_part(now, part));
+        for (direction, part) in parts.into_iter().enumerate() {
+            self.groups_of(direction).for_each(|group| group.io.set_part(now, part));
+        }
     }
 
     /// Notes what the disk is configured with.

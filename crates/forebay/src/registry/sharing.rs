@@ -103,7 +103,9 @@ impl Looker {
             [None; 2]
         });
         let grown = (0..2).any(|of| grows(self.parts[of], parts[of]));
-        (0..2).for_each(|direction| disk.set_part(direction, parts[direction]));
+        if !disk.set_parts_since(epoch, parts) {
+            return false;
+        }
         self.parts = parts;
         if grown {
             disk.wake_queues();
@@ -213,4 +215,40 @@ fn top(class: &ClassRecord) -> (&str, u32) {
         group = parent;
     }
     (&group.name, group.settings().shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::Scheduler;
+    use crate::properties::Properties;
+
+    #[test]
+    fn a_reload_to_a_fixed_part_is_not_undone_by_a_look_that_had_begun() {
+        let dir = tempfile::tempdir().unwrap();
+        let shown = dir.path().display();
+        let file = |sharing: &str| {
+            let text = format!(
+                "disks:\n  - mountpoint: {shown}\n    read_iops: 2000\n    write_iops: 2000\n    \
+                 read_bandwidth: 100M\n    write_bandwidth: 100M\n    {sharing}\n"
+            );
+            Properties::parse("forebay.yaml", &text).unwrap()
+        };
+        let scheduler = Scheduler::builder().properties(&file("")).build().unwrap();
+        let disk = scheduler.disk_of_file(File::open(dir.path()).unwrap()).unwrap();
+        let window = || disk.record.groups_of(0).next().unwrap().io.window_in_force();
+        let (shared, part) =
+            (file(&format!("shared: {{path: {shown}/segment}}")), file("share_of_disk: 0.1"));
+        scheduler.reload(&part).unwrap();
+        let fixed = window();
+        for round in 0..300 {
+            scheduler.reload(&shared).unwrap();
+            thread::sleep(Duration::from_micros(10 * (round % 30)));
+            scheduler.reload(&part).unwrap();
+            thread::sleep(Duration::from_millis(1));
+            assert_eq!(window(), fixed, "in round {round}");
+        }
+    }
 }
