@@ -74,14 +74,8 @@ impl<'a, 'b> Live<'a, 'b> {
                 .into());
         }
         let disk = &governed.plan.disk;
-        let tracer = match Tracer::begin(&mut governed.changes, governed.machine, disk) {
-            Ok(tracer) => Some(tracer),
-            Err(GovernError::Missing(why)) => {
-                say(format!("latencies are not known: {why}"));
-                None
-            }
-            Err(error) => return Err(error),
-        };
+        let tracer = Tracer::begin(&mut governed.changes, governed.machine, disk);
+        let tracer = tracer.map_err(|why| say(format!("latencies are not known: {why}"))).ok();
         let lost = lost_events(governed);
         Ok(Self { governed, tracer, classes, lost })
     }

@@ -78,11 +78,12 @@ impl Tracer {
                  >/sys/kernel/tracing/current_tracer; echo 0 >{enable}"
             )));
         }
+        // fails where somebody reads what is traced, who is not to be disturbed by the rest
+        changes.set(Kind::Whole, &of("current_tracer"), "blk")?;
         changes.set(Kind::Chosen, &of("trace_clock"), "mono")?;
         for option in ["options/blk_cgroup", "options/blk_cgname"] {
             changes.set(Kind::Whole, &of(option), "1")?;
         }
-        changes.set(Kind::Whole, &of("current_tracer"), "blk")?;
         changes.set(Kind::Filter, &of(EVENT).join("filter"), &filter(machine, disk))?;
         changes.set(Kind::Whole, &of(EVENT).join("enable"), "1")?;
         changes.keep(Kind::Whole, &enable)?;
