@@ -33,14 +33,27 @@ impl Plan {
     pub fn check(&self, machine: &Machine) -> Result<PathBuf, GovernError> {
         let root = root_of_cgroups(machine)?;
         require_root()?;
-        if !root.join("io.cost.qos").exists() {
-            return Err(GovernError::Missing(format!(
+        self.require_io_cost(machine, &root)?;
+        Ok(root)
+    }
+
+    fn require_io_cost(&self, machine: &Machine, root: &Path) -> Result<(), GovernError> {
+        let has = |file| machine.has(root.strip_prefix("/").unwrap_or(root).join(file));
+        if has("io.cost.qos") {
+            return Ok(());
+        }
+        // the root of all cgroups has none
+        Err(GovernError::Missing(if has("cgroup.type") {
+            "io.cost is set at the root of all cgroups, of which a part is seen here: run it outside of \
+             the container"
+                .into()
+        } else {
+            format!(
                 "the kernel has no io.cost (CONFIG_BLK_CGROUP_IOCOST). BFQ obeys weights, at about a \
                  third of the work: echo bfq >/sys/block/{}/queue/scheduler",
                 self.disk.name
-            )));
-        }
-        Ok(root)
+            )
+        }))
     }
 
     /// The lines of `io.cost.model` and `io.cost.qos`.
@@ -156,6 +169,28 @@ fn require_root() -> Result<(), GovernError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_without_io_cost_is_told_from_a_container() {
+        let dir = tempfile::tempdir().unwrap();
+        let machine = Machine::new(dir.path());
+        let costs = DiskCosts {
+            model: String::new(),
+            half_period: Duration::ZERO,
+            bandwidth: [1, 1],
+            iops: [1, 1],
+        };
+        let disk = GovernedDisk { name: "sda".into(), number: "8:0".into() };
+        let plan = Plan { disk, goal: "p95=2ms".parse().unwrap(), costs };
+        let said =
+            || plan.require_io_cost(&machine, Path::new("/cg")).map_err(|why| why.to_string());
+        assert!(said().unwrap_err().contains("CONFIG_BLK_CGROUP_IOCOST"));
+        std::fs::create_dir(dir.path().join("cg")).unwrap();
+        for (file, words) in [("cgroup.type", "outside of the container"), ("io.cost.qos", "")] {
+            std::fs::write(dir.path().join("cg").join(file), "").unwrap();
+            assert!(said().map_or_else(|why| why.contains(words), |()| words.is_empty()), "{file}");
+        }
+    }
 
     #[test]
     fn what_is_not_put_back_is_told_whatever_came_of_the_work() {
