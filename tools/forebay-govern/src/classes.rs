@@ -6,6 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use forebay_block::Machine;
+
 use crate::changes::started_at;
 use crate::error::GovernError;
 use crate::governed::Governed;
@@ -14,6 +16,8 @@ use crate::hierarchy::cgroup_name;
 /// What the weights of cgroups go up to.
 const WEIGHT_MAX: u32 = 10_000;
 const NAME_LEN_MAX: usize = 64;
+/// What the cgroups that a governor makes begin with.
+const PREFIX: &str = "governed-";
 
 /// A class: `NAME=CGROUP:WEIGHT` or `NAME=process:PATTERN:WEIGHT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +101,7 @@ impl Class {
         let path = match &spec.source {
             Source::Cgroup(path) => governed.root.join(path),
             Source::Processes(_) => {
-                governed.root.join(format!("governed-{}-{}", governed.plan.disk.name, spec.name))
+                governed.root.join(format!("{PREFIX}{}-{}", governed.plan.disk.name, spec.name))
             }
         };
         Self { spec, path, inode: None }
@@ -138,23 +142,31 @@ impl Class {
 
 /// Moves all processes with `pattern` in their titles into a cgroup.
 fn move_processes(governed: &mut Governed, pattern: &str, to: &Path) -> Result<(), GovernError> {
-    for name in governed.machine.names("proc") {
-        let Ok(pid) = name.parse::<u32>() else { continue };
-        let title = governed.machine.text(format!("proc/{pid}/cmdline")).unwrap_or_default();
-        if pid == std::process::id() || !title.replace('\0', " ").contains(pattern) {
-            continue;
-        }
-        let text =
-            |file: &str| governed.machine.text(format!("proc/{pid}/{file}")).unwrap_or_default();
-        let cgroups = text("cgroup");
-        let own = cgroups.lines().find_map(|line| line.strip_prefix("0::/"));
-        let (Some(own), Some(started)) = (own, started_at(&text("stat"))) else { continue };
-        let from = governed.root.join(own);
-        if from != to {
-            governed.changes.move_process((pid, started), &from, to)?;
-        }
+    for (process, cgroup) in processes(governed.machine, pattern) {
+        let from = governed.root.join(cgroup);
+        governed.changes.move_process(process, &from, to)?;
     }
     Ok(())
+}
+
+/// The processes with `pattern` in their titles that are in no class yet: their numbers, when they
+/// began, and their cgroups. One in two classes would be moved to and fro.
+fn processes(machine: &Machine, pattern: &str) -> Vec<((u32, u64), String)> {
+    // the title of a governor, and of who started it, has the pattern in an argument
+    let is_named =
+        |title: &str| title.contains(pattern) && !title.contains(&format!("process:{pattern}"));
+    let find = |name: String| {
+        let pid = name.parse::<u32>().ok()?;
+        let text = |file: &str| machine.text(format!("proc/{pid}/{file}")).unwrap_or_default();
+        if !is_named(&text("cmdline").replace('\0', " ")) {
+            return None;
+        }
+        let cgroups = text("cgroup");
+        let own = cgroups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        let started = started_at(&text("stat"))?;
+        (!own.starts_with(PREFIX)).then(|| ((pid, started), own.to_owned()))
+    };
+    machine.names("proc").into_iter().filter_map(find).collect()
 }
 
 #[cfg(test)]
@@ -168,6 +180,26 @@ mod tests {
         assert_eq!((class.name.as_str(), class.weight), ("db", 1000));
         let class: ClassSpec = "wal=process:postgres: walsender:50".parse().unwrap();
         assert_eq!(class.source, Source::Processes("postgres: walsender".into()));
+    }
+
+    #[test]
+    fn processes_that_are_in_a_class_and_governors_stay_where_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        for (pid, title, cgroup) in [
+            (41, "pg_basebackup\0-D\0/data", "5:memory:/\n0::/a/b\n"),
+            (42, "pg_basebackup", "0::/governed-sdb-backup\n"),
+            (43, "sudo\0forebay\0govern\0--class\0backup=process:pg_basebackup:50", "0::/\n"),
+            (44, "tar", "0::/\n"),
+        ] {
+            let dir = dir.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&dir).unwrap();
+            let stat = format!("{pid} (a) b) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 777 0\n");
+            for (file, text) in [("cmdline", title), ("cgroup", cgroup), ("stat", &stat)] {
+                fs::write(dir.join(file), text).unwrap();
+            }
+        }
+        let found = processes(&Machine::new(dir.path()), "pg_basebackup");
+        assert_eq!(found, [((41, 777), String::from("a/b"))]);
     }
 
     #[test]
