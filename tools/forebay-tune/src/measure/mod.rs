@@ -82,6 +82,7 @@ pub fn measure(
 ) -> Result<(), Error> {
     let mut ledger = Ledger::new(budget);
     ledger.spend(run.written_before + run.grown() + run.looked(), 0.0);
+    run.complete = false;
     let behind_credits = run.behind_credits.take();
     let earlier = std::mem::take(&mut run.phases).into();
     let mut measuring = Measuring {

@@ -78,6 +78,10 @@ fn an_end_on_the_way_to_where_a_run_was_loses_nothing_of_it() {
     assert_eq!(again.phases[1..], run.phases[1..]);
     measure_phases(&mut again, 3);
     assert!(again.phases.len() > run.phases.len(), "{}", again.phases.len());
+    // as one whose credits are looked for now: it can be gone on with
+    again.complete = true;
+    measure_phases(&mut again, 1);
+    assert!(!again.complete);
 }
 
 /// A solid state disk that states sectors of 512 bytes.
