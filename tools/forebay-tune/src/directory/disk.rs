@@ -46,6 +46,12 @@ impl MeasuredDisk {
         let full = fs::canonicalize(path).map_err(|error| {
             Error::Refused(format!("cannot find `{shown}`: {error}; name a directory that exists"))
         })?;
+        if full.to_str().is_none() {
+            return Err(Error::Refused(format!(
+                "`{shown}` is not in UTF-8, and the files that describe the disk are; name another \
+                 directory on it"
+            )));
+        }
         let kind =
             fs::metadata(&full).map_err(Error::io(format!("look at `{shown}`")))?.file_type();
         if kind.is_block_device() && !destroy {
@@ -143,6 +149,8 @@ fn refuse(path: &Path, mount: &Mount) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -177,6 +185,15 @@ mod tests {
         assert!(error.contains("is not a directory"), "{error}");
         let missing = [file.path().join("missing")];
         assert!(MeasuredDisk::find(&missing, true).is_err());
+    }
+
+    #[test]
+    fn a_path_that_no_file_can_hold_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(OsStr::from_bytes(b"cut within \xc3"));
+        fs::create_dir(&path).unwrap();
+        let error = MeasuredDisk::find(&[path], false).unwrap_err().to_string();
+        assert!(error.contains("not in UTF-8"), "{error}");
     }
 
     #[test]
