@@ -288,11 +288,18 @@ fn a_segment_that_others_may_write_or_that_is_no_segment_is_refused() {
     let file = File::options().write(true).open(&path).unwrap();
     file.write_all_at(b"forebay siblings v000002", 0).unwrap();
     says("not a segment of this version");
+    file.write_all_at(&[0; 24], 0).unwrap();
+    drop(build(disk(&path)).unwrap());
+    assert!(
+        fs::read(&path).unwrap().starts_with(b"forebay siblings v000001"),
+        "begun by one that ended"
+    );
     file.set_len(100).unwrap();
     says("not a segment of this version");
     fs::rename(&path, dir.path().join("other")).unwrap();
     symlink("other", &path).unwrap();
     says("symbolic link");
+    says("another `path`");
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     says("directory");

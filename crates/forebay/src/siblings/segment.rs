@@ -33,7 +33,7 @@ const OPEN_TO_OTHERS: u32 = 0o077;
 #[non_exhaustive]
 pub enum SharedMemoryError {
     /// What the system says.
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}; `shared` can have another `path`, where this user may write")]
     System {
         /// The segment or its directory.
         path: PathBuf,
@@ -190,7 +190,8 @@ fn check(path: &Path, file: &OwnedFd) -> Result<(), SharedMemoryError> {
     if stat.st_size != LEN as i64 || !(is_new || &header == HEADER) {
         return Err(SharedMemoryError::Version { path: path.to_owned() });
     }
-    Ok(())
+    // who made it may have ended there, and another version would take it for its own
+    if is_new { lay_out(file).map_err(failed) } else { Ok(()) }
 }
 
 /// Gives a new file, or one that was truncated, its length and header. Several may do it at once.
