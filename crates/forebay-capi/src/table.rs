@@ -40,7 +40,8 @@ pub(crate) trait Kept {
 pub(crate) struct Table<T> {
     process: u32,
     first_generation: u32,
-    chunks: [OnceLock<Chunk<T>>; CHUNKS_MAX],
+    /// Too many for the stack of a thread.
+    chunks: Box<[OnceLock<Chunk<T>>]>,
     free: Mutex<Free>,
 }
 
@@ -92,7 +93,7 @@ impl<T: Kept> Table<T> {
         Self {
             process: process & 0xff,
             first_generation: random & GENERATION_MASK,
-            chunks: [const { OnceLock::new() }; CHUNKS_MAX],
+            chunks: (0..CHUNKS_MAX).map(|_| OnceLock::new()).collect(),
             free: Mutex::new(Free::default()),
         }
     }
