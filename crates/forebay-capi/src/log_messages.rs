@@ -1,7 +1,9 @@
 //! Messages for operators, passed to a function of the program.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::{Mutex, Once, PoisonError};
+use std::ptr;
+use std::sync::Once;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
@@ -25,10 +27,8 @@ struct Sink {
     context: *mut c_void,
 }
 
-// SAFETY: the header asks for a function and a context that any thread may use.
-unsafe impl Send for Sink {}
-
-static SINK: Mutex<Option<Sink>> = Mutex::new(None);
+/// Null without one. No lock, which a forked child might find locked for ever; and so none is freed.
+static SINK: AtomicPtr<Sink> = AtomicPtr::new(ptr::null_mut());
 
 struct ToCallback;
 
@@ -38,8 +38,10 @@ impl Log for ToCallback {
     }
 
     fn log(&self, record: &Record<'_>) {
-        let sink = *SINK.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Sink { callback, context }) = sink {
+        // SAFETY: null, or what was made for ever; the header asks for a function and a context that any
+        // thread may use.
+        if let Some(&Sink { callback, context }) = unsafe { SINK.load(Ordering::Acquire).as_ref() }
+        {
             let level =
                 if record.level() <= Level::Warn { FOREBAY_LOG_WARN } else { FOREBAY_LOG_INFO };
             let text = record.args().to_string();
@@ -62,9 +64,9 @@ pub unsafe extern "C" fn forebay_set_log(
     call_done(|| {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| _ = log::set_logger(&ToCallback));
-        let sink = callback.map(|callback| Sink { callback, context });
+        let sink = callback.map(|callback| Box::into_raw(Box::new(Sink { callback, context })));
         log::set_max_level(if sink.is_some() { LevelFilter::Info } else { LevelFilter::Off });
-        *SINK.lock().unwrap_or_else(PoisonError::into_inner) = sink;
+        SINK.store(sink.unwrap_or(ptr::null_mut()), Ordering::Release);
         Ok(())
     })
 }
