@@ -87,7 +87,12 @@ pub unsafe extern "C" fn forebay_scheduler_from_rates(
             // SAFETY: the caller has `count` structures, one after another.
             configs.push(unsafe {
                 let stride = disks.cast::<usize>().as_ref().copied().unwrap_or(0);
-                config(disks.cast::<u8>().wrapping_add(index * stride).cast())?
+                let disk = disks.cast::<u8>().wrapping_add(index * stride).cast::<forebay_disk>();
+                if index > 0 && disk.cast::<usize>().read_unaligned() != stride {
+                    let text = format!("`disks` has sizes other than the first's, {stride}");
+                    return Err(Failure::invalid(text));
+                }
+                config(disk)?
             });
         }
         out.set(make(configs, flags)?);

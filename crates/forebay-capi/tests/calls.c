@@ -102,8 +102,10 @@ static void schedulers(void) {
     disks[1].newer = 7;
     IS(FOREBAY_E_VERSION, forebay_scheduler_from_rates(&disks[0].disk, 2, 0, &scheduler));
     disks[1].newer = 0;
-    disks[1].disk.size = 8;
-    IS(FOREBAY_E_INVALID, forebay_scheduler_from_rates(&disks[0].disk, 2, 0, &scheduler));
+    for (size_t size = 8; size <= 4096; size *= 8) {
+        disks[1].disk.size = size;
+        IS(FOREBAY_E_INVALID, forebay_scheduler_from_rates(&disks[0].disk, 2, 0, &scheduler));
+    }
     IS(FOREBAY_E_INVALID, forebay_scheduler_from_rates(NULL, 1, 0, &scheduler));
     disks[0].disk.read_iops = 0;
     IS(FOREBAY_E_CONFIG, forebay_scheduler_from_rates(&disks[0].disk, 1, 0, &scheduler));
