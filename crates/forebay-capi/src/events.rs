@@ -3,16 +3,17 @@
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use forebay::Permit;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::admit::forebay_permit;
 use crate::call::{call_done, note};
-use crate::code::{FOREBAY_E_AGAIN, FOREBAY_OK};
+use crate::code::{FOREBAY_E_AGAIN, FOREBAY_E_HANDLE, FOREBAY_OK};
 use crate::failure::Failure;
 use crate::memory::{Out, OutStruct, SizedStruct};
-use crate::object::{Kind, Shared, get, insert, take_permit};
+use crate::object::{Kind, Shared, get, insert, insert_permit};
 
 /// A request that waits for a permit. Freeing it takes the request back, without an event.
 pub type forebay_waiting = u64;
@@ -40,50 +41,60 @@ unsafe impl SizedStruct for forebay_event {
     const SIZE_MIN: usize = 40;
 }
 
-pub(crate) struct Events {
+/// Nothing once its handle was freed: requests that still wait have the queue as well.
+pub(crate) struct Events(Mutex<Option<Queue>>);
+
+struct Queue {
     /// Counts something while there are events.
     fd: OwnedFd,
-    ready: Mutex<VecDeque<Ready>>,
+    ready: VecDeque<Ready>,
 }
 
 impl Shared for Events {
     const KIND: Kind = Kind::Events;
 }
 
-struct Ready {
-    waiting: u64,
-    user_data: u64,
-    result: Result<u64, Failure>,
+/// How a request ended. Its permit ends with it, unless somebody hears of it.
+pub(crate) struct Ready {
+    pub(crate) waiting: u64,
+    pub(crate) user_data: u64,
+    pub(crate) result: Result<Permit, Failure>,
 }
 
 impl Events {
-    pub(crate) fn push(&self, waiting: u64, user_data: u64, result: Result<u64, Failure>) {
-        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Puts in how a request ended, if it does so now. That is asked under the lock: who finds that it
+    /// has ended finds the event as well. What nobody will hear of is returned.
+    pub(crate) fn push(&self, event: Ready, ends: impl FnOnce() -> bool) -> Option<Ready> {
+        let mut queue = self.lock();
+        let ends = ends();
+        let Some(Queue { fd, ready }) = queue.as_mut().filter(|_| ends) else { return Some(event) };
         if ready.is_empty() {
             // It counts 0 now, so there is room for 1.
-            let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
+            let _ = rustix::io::write(fd, &1_u64.to_ne_bytes());
         }
-        ready.push_back(Ready { waiting, user_data, result });
+        ready.push_back(event);
+        None
     }
 
     fn pop(&self) -> Option<Ready> {
-        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.lock();
+        let Queue { fd, ready } = queue.as_mut()?;
         let first = ready.pop_front();
         if first.is_some() && ready.is_empty() {
-            let _ = rustix::io::read(&self.fd, &mut [0; 8]);
+            let _ = rustix::io::read(fd, &mut [0; 8]);
         }
         first
     }
-}
 
-impl Drop for Events {
-    /// Permits that nobody will hear of end.
-    fn drop(&mut self) {
-        while let Some(ready) = self.pop() {
-            if let Ok(permit) = ready.result {
-                drop(take_permit(permit));
-            }
-        }
+    /// Its handle was freed: permits in it end.
+    pub(crate) fn close(&self) {
+        let queue = self.lock().take();
+        // without the lock: whom that gives room may have an event for the same queue
+        drop(queue);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Queue>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,7 +107,7 @@ pub unsafe extern "C" fn forebay_events_new(events: *mut forebay_events) -> c_in
         let out = unsafe { Out::new(events, "events")? };
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let fd = eventfd(0, flags).map_err(std::io::Error::from)?;
-        out.set(insert(Events { fd, ready: Mutex::default() })?);
+        out.set(insert(Events(Mutex::new(Some(Queue { fd, ready: VecDeque::new() }))))?);
         Ok(())
     })
 }
@@ -108,7 +119,9 @@ pub unsafe extern "C" fn forebay_events_fd(events: forebay_events, fd: *mut c_in
     call_done(|| {
         let events = get::<Events>(events)?;
         // SAFETY: the caller's.
-        unsafe { Out::new(fd, "fd")? }.set(events.fd.as_raw_fd());
+        let out = unsafe { Out::new(fd, "fd")? };
+        let freed = || Failure::new(FOREBAY_E_HANDLE, "the queue of events was freed");
+        out.set(events.lock().as_ref().ok_or_else(freed)?.fd.as_raw_fd());
         Ok(())
     })
 }
@@ -126,7 +139,7 @@ pub unsafe extern "C" fn forebay_events_next(
         let none =
             || Failure::new(FOREBAY_E_AGAIN, "no event; wait until the descriptor is readable");
         let Ready { waiting, user_data, result } = events.pop().ok_or_else(none)?;
-        let (code, permit) = match result {
+        let (code, permit) = match result.and_then(insert_permit) {
             Ok(permit) => (FOREBAY_OK, permit),
             Err(failure) => (note(failure), 0),
         };

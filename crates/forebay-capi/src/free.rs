@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 
 use crate::call::call_done;
-use crate::object::{Kind, Object, take};
+use crate::events::Events;
+use crate::object::{Object, take};
 use crate::waiting::Waiting;
 
 /// Frees a handle of whatever kind. A permit ends as done, a request that waits gives its place back,
@@ -13,10 +14,9 @@ use crate::waiting::Waiting;
 pub extern "C" fn forebay_free(handle: u64) -> c_int {
     call_done(|| {
         let object = take(handle)?;
-        if let Object::Shared(Kind::Waiting, waiting) = &object
-            && let Some(waiting) = waiting.downcast_ref::<Waiting>()
-        {
-            waiting.cancel();
+        if let Object::Shared(_, shared) = &object {
+            shared.downcast_ref().into_iter().for_each(Waiting::cancel);
+            shared.downcast_ref().into_iter().for_each(Events::close);
         }
         drop(object);
         Ok(())

@@ -1,7 +1,11 @@
 //! Permits for event loops: what waits without a thread.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +17,7 @@ use crate::admit::{forebay_permit, op};
 use crate::call::{call, note};
 use crate::class::forebay_class;
 use crate::code::{FOREBAY_OK, FOREBAY_PENDING};
-use crate::events::{Events, forebay_events, forebay_waiting};
+use crate::events::{Events, Ready, forebay_events, forebay_waiting};
 use crate::failure::Failure;
 use crate::memory::Out;
 use crate::object::{Kind, Shared, get, insert_permit, insert_shared, take, with_class};
@@ -102,23 +106,29 @@ impl Waiting {
     }
 
     /// Reports the result, unless the request was cancelled: then the permit ends.
-    fn finish(&self, result: Result<Permit, AdmitError>) {
-        let handle = self.handle.load(Ordering::Acquire);
-        if take(handle).is_err() {
+    fn finish(self: Arc<Self>, result: Result<Permit, AdmitError>) {
+        let (waiting, result) =
+            (self.handle.load(Ordering::Acquire), result.map_err(Failure::from));
+        let Report::Event { events, user_data } = &self.report else {
+            return self.call_back(waiting, result);
+        };
+        let event = Ready { waiting, user_data: *user_data, result };
+        if let Some(unheard) = events.push(event, || take(waiting).is_ok()) {
+            in_turn(Box::new(|| drop(unheard)));
+        }
+    }
+
+    fn call_back(&self, waiting: u64, result: Result<Permit, Failure>) {
+        let Report::Callback { callback, context } = &self.report else { return };
+        if take(waiting).is_err() {
             return;
         }
-        let result = result.map_err(Failure::from).and_then(insert_permit);
-        match &self.report {
-            Report::Event { events, user_data } => events.push(handle, *user_data, result),
-            Report::Callback { callback, context } => {
-                let (code, permit) = match result {
-                    Ok(permit) => (FOREBAY_OK, permit),
-                    Err(failure) => (note(failure), 0),
-                };
-                // SAFETY: as it was promised for `forebay_admit_callback`.
-                unsafe { callback(*context, code, permit) }
-            }
-        }
+        let (code, permit) = match result.and_then(insert_permit) {
+            Ok(permit) => (FOREBAY_OK, permit),
+            Err(failure) => (note(failure), 0),
+        };
+        // SAFETY: as it was promised for `forebay_admit_callback`.
+        unsafe { callback(*context, code, permit) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -131,6 +141,41 @@ impl Wake for Waiting {
         if let Some(result) = self.look() {
             self.finish(result);
         }
+    }
+}
+
+type Work = Box<dyn FnOnce()>;
+
+thread_local! {
+    /// What waits for the end of the work that the thread is in. It is there also while the thread's
+    /// other variables are dropped.
+    static LATER: ManuallyDrop<RefCell<Option<VecDeque<Work>>>> =
+        const { ManuallyDrop::new(RefCell::new(None)) };
+}
+
+/// Does `work`, which may give room back, and so lead here again: that is done after it. Thousands of
+/// requests, each granted by the end of the one before, would need the whole stack otherwise.
+fn in_turn(work: Work) {
+    let mut next = LATER.with(|later| match &mut *later.borrow_mut() {
+        Some(later) => {
+            later.push_back(work);
+            None
+        }
+        none => {
+            *none = Some(VecDeque::new());
+            Some(work)
+        }
+    });
+    while let Some(work) = next {
+        let _ = catch_unwind(AssertUnwindSafe(work));
+        next = LATER.with(|later| {
+            let mut later = later.borrow_mut();
+            let next = later.as_mut().and_then(VecDeque::pop_front);
+            if next.is_none() {
+                *later = None;
+            }
+            next
+        });
     }
 }
 

@@ -5,7 +5,100 @@
 
 #include "check.h"
 
+enum { HELD_MAX = 1000 };
+
+/* Permits until the next one has to wait. */
+static int fill(forebay_class class, uint64_t len, forebay_permit held[HELD_MAX]) {
+    int count = 0;
+    while (count < HELD_MAX &&
+           forebay_admit(class, FOREBAY_READ, len, count ? 0 : FOREBAY_FOREVER, &held[count]) == FOREBAY_OK)
+        count++;
+    CHECK(count < HELD_MAX);
+    return count;
+}
+
+static void free_all(forebay_permit *held, int count) {
+    while (count-- > 0)
+        OK(forebay_free(held[count]));
+}
+
+/* A queue of events that is freed keeps no room, however many requests wait for it. */
+static void freed_queue(void) {
+    forebay_scheduler scheduler = scheduler_of(20000, 0);
+    forebay_class class;
+    forebay_events events;
+    forebay_permit held[HELD_MAX], permit;
+    forebay_waiting waiting;
+    OK(forebay_class_add(scheduler, FOREBAY_STR("class"), 100, &class));
+    OK(forebay_events_new(&events));
+    int count = fill(class, 1 << 20, held);
+    for (int i = 0; i < 500;)
+        i += forebay_admit_event(class, FOREBAY_READ, 1 << 20, events, 0, &permit, &waiting) == FOREBAY_PENDING ||
+             forebay_free(permit) != FOREBAY_OK;
+    OK(forebay_free(held[--count]));
+    /* some of it may be in the queue by now */
+    OK(forebay_free(events));
+    free_all(held, count);
+    forebay_class_stats stats = FOREBAY_INIT(forebay_class_stats);
+    do {
+        forebay_snapshot snapshot;
+        OK(forebay_snapshot_take(scheduler, NULL, &snapshot));
+        OK(forebay_snapshot_class(snapshot, 0, 1, &stats));
+        OK(forebay_free(snapshot));
+        CHECK(stats.in_disk < 100);
+        usleep(1000);
+    } while (stats.queued > 0);
+}
+
 static int started;
+
+typedef struct {
+    forebay_permit held[HELD_MAX];
+    int count;
+} permits_held;
+
+static void *free_now(void *context) {
+    permits_held *all = context;
+    while (!__atomic_load_n(&started, __ATOMIC_ACQUIRE))
+        ;
+    free_all(all->held, all->count);
+    return NULL;
+}
+
+/* What cannot be taken back any more has its event in the queue, at whichever moment it was granted. */
+static void taken_back(void) {
+    forebay_scheduler scheduler = scheduler_of(100000, 0);
+    forebay_class class;
+    forebay_events events;
+    forebay_permit permit;
+    forebay_waiting waiting[16];
+    permits_held all;
+    OK(forebay_class_add(scheduler, FOREBAY_STR("class"), 100, &class));
+    OK(forebay_events_new(&events));
+    for (int round = 0; round < 4000; round++) {
+        pthread_t thread;
+        all.count = fill(class, 4096, all.held);
+        int waits = 0;
+        for (int asked = 0; asked < 16; asked++)
+            if (forebay_admit_event(class, FOREBAY_READ, 4096, events, 0, &permit, &waiting[waits]) == FOREBAY_OK)
+                OK(forebay_free(permit));
+            else
+                waits++;
+        __atomic_store_n(&started, 0, __ATOMIC_RELEASE);
+        CHECK(pthread_create(&thread, NULL, free_now, &all) == 0);
+        __atomic_store_n(&started, 1, __ATOMIC_RELEASE);
+        usleep(round % 50);
+        int events_due = 0;
+        while (waits-- > 0)
+            events_due += forebay_free(waiting[waits]) != FOREBAY_OK;
+        for (; events_due > 0; events_due--) {
+            forebay_event event = FOREBAY_INIT(forebay_event);
+            OK(forebay_events_next(events, &event));
+            OK(forebay_free(event.permit));
+        }
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+}
 
 static void log_to(void *context, int level, const char *text, size_t len) {
     (void)context, (void)level, (void)text, (void)len;
@@ -54,6 +147,8 @@ static void small_stack(void) {
 
 int main(void) {
     small_stack();
+    freed_queue();
+    taken_back();
     log_in_children();
     puts("waits: ok");
     return 0;
