@@ -25,7 +25,7 @@ use crate::object::{Kind, Shared, get, insert_permit, insert_shared, take, with_
 /// Receives how a request ended: `code` is `FOREBAY_OK` and `permit` granted, or an error, whose
 /// message is the last error of the calling thread. It is called once, without any lock, by a thread
 /// of the library or one that gives room back. It may call all functions; what would wait for the
-/// thread that runs it is `FOREBAY_E_DEADLOCK`.
+/// thread that runs it is `FOREBAY_E_DEADLOCK`. If it gives room back, who gets that is called after it.
 pub type forebay_admit_callback_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, code: c_int, permit: forebay_permit)>;
 
@@ -110,7 +110,7 @@ impl Waiting {
         let (waiting, result) =
             (self.handle.load(Ordering::Acquire), result.map_err(Failure::from));
         let Report::Event { events, user_data } = &self.report else {
-            return self.call_back(waiting, result);
+            return in_turn(Box::new(move || self.call_back(waiting, result)));
         };
         let event = Ready { waiting, user_data: *user_data, result };
         if let Some(unheard) = events.push(event, || take(waiting).is_ok()) {

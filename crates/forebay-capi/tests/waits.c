@@ -22,6 +22,30 @@ static void free_all(forebay_permit *held, int count) {
         OK(forebay_free(held[count]));
 }
 
+static void granted(void *context, int code, forebay_permit permit) {
+    IS(FOREBAY_OK, code);
+    OK(forebay_complete(permit, 4096));
+    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELEASE);
+}
+
+/* Requests that are granted one by the end of the other: all in the stack of one thread. */
+static void long_chain(void) {
+    enum { REQUESTS = 20000 };
+    forebay_scheduler scheduler = scheduler_of(1000000, 0);
+    forebay_class class;
+    forebay_permit held[HELD_MAX], permit;
+    forebay_waiting waiting;
+    int called = 0;
+    OK(forebay_class_add(scheduler, FOREBAY_STR("class"), 100, &class));
+    int count = fill(class, UINT64_C(1) << 40, held);
+    for (int i = 0; i < REQUESTS; i++)
+        IS(FOREBAY_PENDING, forebay_admit_callback(class, FOREBAY_READ, 4096, granted, &called, &permit, &waiting));
+    free_all(held, count);
+    for (int i = 0; i < 60000 && __atomic_load_n(&called, __ATOMIC_ACQUIRE) < REQUESTS; i++)
+        usleep(1000);
+    CHECK(__atomic_load_n(&called, __ATOMIC_ACQUIRE) == REQUESTS);
+}
+
 /* A queue of events that is freed keeps no room, however many requests wait for it. */
 static void freed_queue(void) {
     forebay_scheduler scheduler = scheduler_of(20000, 0);
@@ -147,6 +171,7 @@ static void small_stack(void) {
 
 int main(void) {
     small_stack();
+    long_chain();
     freed_queue();
     taken_back();
     log_in_children();
