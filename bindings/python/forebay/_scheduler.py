@@ -78,8 +78,9 @@ class Permit(_Handle):
 
     def complete(self, result: int = 0) -> None:
         """The I/O has ended: the bytes that were moved, or a negative number for an error."""
-        handle, self._handle = self._handle, 0
-        check(library.forebay_complete(handle, result))
+        code = library.forebay_complete(self._handle, result)
+        self._handle = 0
+        check(code)
 
     def close(self) -> None:
         self.complete()
@@ -120,6 +121,9 @@ class Admission:
 
 
 class _Asks(_Handle):
+    def _asked(self, op: str, length: int) -> tuple[int, int, int]:
+        return self._handle, _operation(op), length
+
     def admit(self, op: str, length: int, timeout: Optional[float] = None) -> Permit:
         """Waits for the disk and the class's turn, for `timeout` seconds at most.
 
@@ -127,19 +131,26 @@ class _Asks(_Handle):
         handler that raises, as Ctrl-C does, ends it."""
         if timeout is not None and timeout < 0:
             raise ValueError(f"the timeout {timeout} is below 0")
-        asked = (self._handle, _operation(op), length)
-        return Permit(_events.wait(asked, timeout))
+        permit = Permit(0)
+        _events.wait(self._asked(op, length), timeout, permit)
+        return permit
 
     def try_admit(self, op: str, length: int) -> Optional[Permit]:
         """A permit if that need not wait."""
+        permit, place = Permit(0), c_uint64()
         try:
-            return Permit(made(library.forebay_admit, self._handle, _operation(op), length, 0))
+            check(library.forebay_admit(*self._asked(op, length), 0, byref(place)))
+            permit._handle = place.value
         except TimedOut:
             return None
+        except BaseException:
+            library.forebay_complete(place, 0)
+            raise
+        return permit
 
     def admit_async(self, op: str, length: int) -> Admission:
         """`admit` for a task: `async with queries.admit_async("read", 4096):`."""
-        return Admission((self._handle, _operation(op), length))
+        return Admission(self._asked(op, length))
 
 
 class _Member(_Handle):

@@ -1,6 +1,7 @@
 """What the package promises, with a disk by its rates."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
@@ -8,8 +9,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import warnings
+from unittest import mock
 
 import forebay
 
@@ -55,6 +58,57 @@ class Threads(unittest.TestCase):
             permit.complete(1 << 20)
         with queries.admit("read", 4096, timeout=60):
             pass
+
+    def test_a_thread_waits_for_any_time(self):
+        for timeout in (None, 1e9, float("inf")):
+            scheduler = scheduler_of(200)
+            queries = scheduler.add_class("queries", 1000)
+            held, ended = fill(queries), []
+
+            def work(queries=queries, timeout=timeout, ended=ended):
+                with queries.admit("read", 1 << 20, timeout=timeout):
+                    ended.append(timeout)
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            while stats(scheduler).queued == 0 and thread.is_alive():
+                time.sleep(0.001)
+            for permit in held:
+                permit.complete(1 << 20)
+            thread.join()
+            self.assertEqual(ended, [timeout])
+
+    def test_a_signal_handler_that_raises_at_any_moment_loses_no_permit(self):
+        scheduler = scheduler_of(20_000)
+        queries = scheduler.add_class("queries", 1000)
+
+        def interrupt(*_):
+            raise InterruptedError
+
+        def ask(turn):
+            signal.setitimer(signal.ITIMER_REAL, (1 + turn % 500) * 1e-6)
+            for _ in range(20):
+                with queries.admit("read", 65_536):
+                    pass
+                permit = queries.try_admit("read", 4096)
+                if permit is not None:
+                    permit.complete()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            # it may be raised where permits are dropped, too
+            with warnings.catch_warnings(), mock.patch("sys.unraisablehook"):
+                warnings.simplefilter("ignore", ResourceWarning)
+                for turn in range(1000):
+                    with contextlib.suppress(InterruptedError):
+                        ask(turn)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        gc.collect()
+        counted = stats(scheduler)
+        self.assertEqual((counted.queued, counted.in_disk), (0, 0))
 
     def test_eight_threads_get_their_permits(self):
         scheduler = scheduler_of(2_000)
@@ -155,6 +209,24 @@ class Tasks(unittest.TestCase):
         self.assertGreater(asyncio.run(main()), 0)
         counted = stats(scheduler)
         self.assertEqual((counted.queued, counted.in_disk), (0, 0))
+
+    def test_what_waits_in_a_loop_that_is_closed_gives_its_place_back(self):
+        scheduler = scheduler_of(200)
+        queries = scheduler.add_class("queries", 1000)
+        held = fill(queries)
+        loop = asyncio.new_event_loop()
+        # of tasks that are never done
+        loop.set_exception_handler(lambda *_: None)
+        tasks = [loop.create_task(queries.admit_async("read", 1 << 20)._wait()) for _ in range(3)]
+        loop.run_until_complete(asyncio.sleep(0))
+        self.assertEqual(stats(scheduler).queued, 3)
+        loop.close()
+        del loop, tasks
+        gc.collect()
+        self.assertEqual(stats(scheduler).queued, 0)
+        for permit in held:
+            permit.complete()
+        self.assertEqual(stats(scheduler).in_disk, 0)
 
     def test_what_is_refused_is_raised_in_the_task(self):
         queries = scheduler_of().add_class("queries", 1000)
