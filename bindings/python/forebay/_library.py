@@ -33,11 +33,21 @@ class HandleError(Error):
     """What was closed, or belongs to the parent of this forked process."""
 
 
+def unsigned(number: int, bits: int = 64) -> int:
+    """The number, which ctypes would cut to its size without a word."""
+    if not 0 <= number < 1 << bits:
+        raise ValueError(f"{number} is out of range: from 0 on, below 2^{bits}")
+    return number
+
+
 class _Sized(ctypes.Structure):
     """Structures that begin with their size."""
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(size=ctypes.sizeof(type(self)), **fields)
+        for name, given in fields.items():
+            if isinstance(given, int) and given != getattr(self, name):
+                raise ValueError(f"{given} is out of range for {name}")
 
 
 class DiskRates(_Sized):

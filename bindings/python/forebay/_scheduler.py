@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Optional, Union
 
 from . import _events, _library
-from ._library import ClassStats, DiskStats, Error, HandleError, TimedOut, check, library, made
+from ._library import ClassStats, DiskStats, Error, HandleError, TimedOut, check, library, made, unsigned
 
 __all__ = [
     "Class",
@@ -122,7 +122,7 @@ class Admission:
 
 class _Asks(_Handle):
     def _asked(self, op: str, length: int) -> tuple[int, int, int]:
-        return self._handle, _operation(op), length
+        return self._handle, _operation(op), unsigned(length)
 
     def admit(self, op: str, length: int, timeout: Optional[float] = None) -> Permit:
         """Waits for the disk and the class's turn, for `timeout` seconds at most.
@@ -162,7 +162,7 @@ class _Member(_Handle):
 
     @shares.setter
     def shares(self, shares: int) -> None:
-        check(library.forebay_set_shares(self._handle, shares))
+        check(library.forebay_set_shares(self._handle, unsigned(shares, 32)))
 
     def set_limits(self, bytes_per_second: int = 0, operations_per_second: int = 0) -> None:
         """Upper limits on each disk, in addition to the shares; 0 for none."""
@@ -196,7 +196,7 @@ class Class(_Asks, _Member):
         """Reads into a writable buffer through the page cache: a hit costs no permit, a miss has one."""
         size, done = memoryview(buffer).nbytes, c_size_t()
         place = (ctypes.c_char * size).from_buffer(buffer) if size else None
-        check(library.forebay_read(self._handle, _fd(file), place, size, offset, byref(done)))
+        check(library.forebay_read(self._handle, _fd(file), place, size, unsigned(offset), byref(done)))
         return done.value
 
     def read(self, file: Any, length: int, offset: int) -> bytes:
@@ -206,10 +206,8 @@ class Class(_Asks, _Member):
 
     def prefetch(self, file: Any, offset: int = 0, length: Optional[int] = None) -> None:
         """Brings bytes into the page cache in the class's turn, for who reads them through a mapping."""
-        if offset < 0 or (length is not None and length < 0):
-            raise ValueError(f"{length} bytes from {offset} on: neither is below 0")
         length = (1 << 64) - 1 if length is None else length
-        check(library.forebay_prefetch(self._handle, _fd(file), offset, length))
+        check(library.forebay_prefetch(self._handle, _fd(file), unsigned(offset), unsigned(length)))
 
     def sync(self, file: Any) -> None:
         """Makes the file durable, its dirt in parts of the class first."""
@@ -229,10 +227,10 @@ class Group(_Member):
     """A group of classes, which competes as one class of its shares."""
 
     def add_class(self, name: str, shares: int) -> Class:
-        return Class(made(library.forebay_class_add, self._handle, *_text(name), shares))
+        return Class(made(library.forebay_class_add, self._handle, *_text(name), unsigned(shares, 32)))
 
     def add_group(self, name: str, shares: int) -> Group:
-        return Group(made(library.forebay_group_add, self._handle, *_text(name), shares))
+        return Group(made(library.forebay_group_add, self._handle, *_text(name), unsigned(shares, 32)))
 
 
 class Writer(_Handle):
@@ -240,15 +238,13 @@ class Writer(_Handle):
 
     def __init__(self, of: int, file: Any, dirty_max: int) -> None:
         self._file = file
-        super().__init__(made(library.forebay_writer_new, of, _fd(file), dirty_max))
+        super().__init__(made(library.forebay_writer_new, of, _fd(file), unsigned(dirty_max)))
 
     def write(self, data: Any, offset: Optional[int] = None) -> None:
         """Writes all of it at `offset`, or behind what was written last."""
         view = memoryview(data).cast("B")
         copied = data if isinstance(data, bytes) else view.tobytes()
-        if offset is not None and offset < 0:
-            raise ValueError(f"the offset {offset} is below 0")
-        where = _library.OFFSET_NEXT if offset is None else offset
+        where = _library.OFFSET_NEXT if offset is None else unsigned(offset, 63)
         check(library.forebay_write(self._handle, copied, view.nbytes, where))
 
     def sync(self) -> None:
@@ -337,10 +333,10 @@ class Scheduler(_Asks):
         check(library.forebay_scheduler_reload(self._handle, *_path(path)))
 
     def add_class(self, name: str, shares: int) -> Class:
-        return Class(made(library.forebay_class_add, self._handle, *_text(name), shares))
+        return Class(made(library.forebay_class_add, self._handle, *_text(name), unsigned(shares, 32)))
 
     def add_group(self, name: str, shares: int) -> Group:
-        return Group(made(library.forebay_group_add, self._handle, *_text(name), shares))
+        return Group(made(library.forebay_group_add, self._handle, *_text(name), unsigned(shares, 32)))
 
     def find_class(self, name: str) -> Class:
         return Class(made(library.forebay_class_find, self._handle, *_text(name)))

@@ -249,8 +249,8 @@ class Files(unittest.TestCase):
                 with queries.writer(file) as writer:
                     writer.write(data[:1000])
                     writer.write(bytearray(data[1000:]))
-                    # neither is the end
-                    for offset in (-1, -4096):
+                    # none is the end, nor within the file
+                    for offset in (-1, -4096, 1 << 63, (1 << 64) - 1, (1 << 64) + 5):
                         with self.assertRaises(ValueError):
                             writer.write(b"x", offset)
                     writer.sync()
@@ -288,6 +288,14 @@ class Settings(unittest.TestCase):
             lambda: forebay.Scheduler.from_file("/nowhere.yaml"),
         ):
             self.assertRaises(forebay.Error, wrong)
+        for wrong in (
+            lambda: scheduler.add_class("many", (1 << 32) + 1),
+            lambda: setattr(within, "shares", (1 << 32) + 1),
+            lambda: within.set_limits(operations_per_second=(1 << 64) + 1),
+            lambda: within.admit("read", (1 << 64) + 4096),
+            lambda: scheduler_of((1 << 64) + 1),
+        ):
+            self.assertRaises(ValueError, wrong)
         self.assertRaises(ValueError, lambda: within.admit("reed", 4096))
         self.assertIn("# EOF", scheduler.open_metrics())
         self.assertEqual(scheduler.snapshot().bugs, 0)
