@@ -157,25 +157,54 @@ type queue struct {
 	waiting map[C.forebay_waiting]chan outcome
 }
 
-var started = sync.OnceValues(func() (*queue, error) {
-	q := &queue{waiting: make(map[C.forebay_waiting]chan outcome)}
-	if err := call(func() C.int { return C.forebay_events_new(&q.events) }); err != nil {
+var (
+	running  atomic.Pointer[queue]
+	starting sync.Mutex
+)
+
+// started returns the queue of the process. Where there is no descriptor left for it, the next one tries
+// again.
+func started() (*queue, error) {
+	if q := running.Load(); q != nil {
+		return q, nil
+	}
+	starting.Lock()
+	defer starting.Unlock()
+	if q := running.Load(); q != nil {
+		return q, nil
+	}
+	q, err := newQueue()
+	if err != nil {
 		return nil, err
 	}
-	var fd C.int
-	if err := call(func() C.int { return C.forebay_events_fd(q.events, &fd) }); err != nil {
+	running.Store(q)
+	return q, nil
+}
+
+func newQueue() (q *queue, err error) {
+	q = &queue{waiting: make(map[C.forebay_waiting]chan outcome)}
+	if err = call(func() C.int { return C.forebay_events_new(&q.events) }); err != nil {
 		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			C.forebay_free(q.events)
+		}
+	}()
+	var fd C.int
+	if err = call(func() C.int { return C.forebay_events_fd(q.events, &fd) }); err != nil {
+		return q, err
 	}
 	// Of its own, since files close theirs.
 	own, err := syscall.Dup(int(fd))
 	if err != nil {
-		return nil, os.NewSyscallError("dup", err)
+		return q, os.NewSyscallError("dup", err)
 	}
 	syscall.CloseOnExec(own)
 	file := os.NewFile(uintptr(own), "forebay events")
 	conn, err := file.SyscallConn()
 	if err != nil {
-		return nil, err
+		return q, err
 	}
 	go func() {
 		defer runtime.KeepAlive(file)
@@ -187,7 +216,7 @@ var started = sync.OnceValues(func() (*queue, error) {
 		})
 	}()
 	return q, nil
-})
+}
 
 func (q *queue) ask(c *Class, op Op, length int) (C.struct_asked, error) {
 	runtime.LockOSThread()

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -186,6 +188,37 @@ func TestWhatADeadContextAsksForIsNotQueued(t *testing.T) {
 	if n, err := class.Do(ctx, Read, 4096, func() (int, error) { panic("without a permit") }); n != 0 || err == nil {
 		t.Error(n, err)
 	}
+}
+
+// In a process of its own, whose first request is this one.
+func TestARequestWithoutADescriptorFailsAndTheNextDoesNot(t *testing.T) {
+	if os.Getenv("FOREBAY_TEST_CHILD") == "" {
+		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		child.Env = append(os.Environ(), "FOREBAY_TEST_CHILD=1")
+		if output, err := child.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, output)
+		}
+		return
+	}
+	class := must(newTestScheduler(t, 1000, 0).AddClass("queries", 100))
+	reader, writer, err := os.Pipe() // for its first file the runtime opens others
+	is(t, errors.Join(err, reader.Close(), writer.Close()), nil)
+	var limit syscall.Rlimit
+	is(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit), nil)
+	for _, room := range []uint64{0, 1} { // for neither descriptor, and for one of the two
+		fd := must(syscall.Dup(0))
+		is(t, syscall.Close(fd), nil)
+		is(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(fd) + room, Max: limit.Max}), nil)
+		_, err := class.Admit(context.Background(), Read, 4096)
+		is(t, err, syscall.EMFILE)
+		is(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit), nil)
+		if again := must(syscall.Dup(0)); again != fd {
+			t.Errorf("%d is open", fd)
+		} else {
+			is(t, syscall.Close(again), nil)
+		}
+	}
+	is(t, must(class.Admit(context.Background(), Read, 4096)).Complete(4096, nil), nil)
 }
 
 func BenchmarkAdmit(b *testing.B) {
