@@ -129,14 +129,15 @@ func (c *Class) Admit(ctx context.Context, op Op, length int) (*Permit, error) {
 	return nil, ctx.Err()
 }
 
-// Do admits, works and completes.
-func (c *Class) Do(ctx context.Context, op Op, length int, work func() (int, error)) (int, error) {
+// Do admits, works and completes, with an error if work panics.
+func (c *Class) Do(ctx context.Context, op Op, length int, work func() (int, error)) (n int, err error) {
 	permit, err := c.Admit(ctx, op, length)
 	if err != nil {
 		return 0, err
 	}
-	n, err := work()
-	return n, errors.Join(err, permit.Complete(n, err))
+	n = -1
+	defer func() { err = errors.Join(err, permit.Complete(n, err)) }()
+	return work()
 }
 
 // giveBack ends a permit under which nothing was done.

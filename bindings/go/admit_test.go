@@ -190,6 +190,18 @@ func TestWhatADeadContextAsksForIsNotQueued(t *testing.T) {
 	}
 }
 
+func TestWorkThatPanicsGivesItsPermitBack(t *testing.T) {
+	scheduler := newTestScheduler(t, 1000, 0)
+	class := must(scheduler.AddClass("queries", 100))
+	func() {
+		defer func() { recover() }()
+		class.Do(context.Background(), Read, 4096, func() (int, error) { panic("on purpose") })
+	}()
+	if stats := must(scheduler.Snapshot()).Class("queries"); stats.InDisk != 0 || stats.Errors != 1 {
+		t.Errorf("%+v", stats)
+	}
+}
+
 // In a process of its own, whose first request is this one.
 func TestARequestWithoutADescriptorFailsAndTheNextDoesNot(t *testing.T) {
 	if os.Getenv("FOREBAY_TEST_CHILD") == "" {
