@@ -89,15 +89,17 @@ struct Settings {
     std::string read() {
         const char *given = std::getenv("FOREBAY_ROCKSDB");
         std::istringstream words(given == nullptr ? "" : given);
+        std::string wrong;
         for (std::string word; words >> word;) {
             const size_t at = word.find('=');
             const std::string key = word.substr(0, at), value = at == word.npos ? "" : word.substr(at + 1);
-            if (!set(key, value))
-                return "FOREBAY_ROCKSDB: " + word +
+            /* strict=1 may come after it */
+            if (!set(key, value) && wrong.empty())
+                wrong = "FOREBAY_ROCKSDB: " + word +
                        " is none of strict=, unlimited=, inherit=, paced-deletes= (0 or 1), report=FILE, or a class"
                        " (reads, log, flushes, stalled, compaction, deletes) and its shares (1 to 1000000)";
         }
-        return "";
+        return wrong;
     }
 
 private:
