@@ -225,14 +225,16 @@ public:
         if (fd_ >= 0)
             ::close(fd_);
     }
-    IOStatus open(int flags, const FileOptions &options, bool direct) {
+    IOStatus open(int flags, const FileOptions &options, bool direct) { return open(path_, flags, options, direct); }
+    /* Where it is before it is renamed. */
+    IOStatus open(const std::string &at, int flags, const FileOptions &options, bool direct) {
         direct_ = direct;
         const mode_t mode = 0644;
         flags |= (direct ? O_DIRECT : 0) | (options.set_fd_cloexec ? O_CLOEXEC : 0);
         do
-            fd_ = ::open(path_.c_str(), flags, mode);
+            fd_ = ::open(at.c_str(), flags, mode);
         while (fd_ < 0 && errno == EINTR);
-        return fd_ < 0 ? failed_call("open", path_) : IOStatus::OK();
+        return fd_ < 0 ? failed_call("open", at) : IOStatus::OK();
     }
     IOStatus read(uint64_t offset, size_t n, const IOOptions &options, Slice *result, char *scratch) const {
         const ClassId id = place("read", options.rate_limiter_priority, n);
@@ -346,8 +348,11 @@ public:
         : FSWritableFile(options), fallocates_(options.allow_fallocate), file_(std::move(classes), path) {}
     ~Writable() override { Close(IOOptions(), nullptr).PermitUncheckedError(); }
 
-    IOStatus begin(uint64_t size) {
-        size_ = size;
+    IOStatus begin(bool at_end) {
+        struct stat found {};
+        if (at_end && ::fstat(file_.fd_, &found) != 0)
+            return failed_call("fstat", file_.path_);
+        size_ = at_end ? static_cast<uint64_t>(found.st_size) : 0;
         /* who syncs a log does not wait for who appends to it: both find the writer */
         if (kind_of(file_.path_) != Kind::Log || file_.direct_)
             return IOStatus::OK();
@@ -506,20 +511,15 @@ public:
     }
     IOStatus NewWritableFile(const std::string &path, const FileOptions &options,
                              std::unique_ptr<FSWritableFile> *result, IODebugContext *) override {
-        return writable(path, O_CREAT | O_TRUNC, options, result);
+        return writable(path, path, O_CREAT | O_TRUNC, options, result);
     }
     IOStatus ReopenWritableFile(const std::string &path, const FileOptions &options,
-                                std::unique_ptr<FSWritableFile> *result, IODebugContext *dbg) override {
-        uint64_t size = 0;
-        IOStatus status = target()->GetFileSize(path, options.io_options, &size, dbg);
-        if (!status.ok())
-            size = 0;
-        return writable(path, O_CREAT, options, result, size);
+                                std::unique_ptr<FSWritableFile> *result, IODebugContext *) override {
+        return writable(path, path, O_CREAT, options, result);
     }
     IOStatus ReuseWritableFile(const std::string &path, const std::string &old, const FileOptions &options,
-                               std::unique_ptr<FSWritableFile> *result, IODebugContext *dbg) override {
-        IOStatus status = RenameFile(old, path, options.io_options, dbg);
-        return status.ok() ? writable(path, 0, options, result) : status;
+                               std::unique_ptr<FSWritableFile> *result, IODebugContext *) override {
+        return writable(path, old, 0, options, result);
     }
     IOStatus NewRandomRWFile(const std::string &path, const FileOptions &options,
                              std::unique_ptr<FSRandomRWFile> *result, IODebugContext *dbg) override {
@@ -569,13 +569,15 @@ private:
             *result = std::move(made);
         return status;
     }
-    /* mapped writes are buffered ones */
-    IOStatus writable(const std::string &path, int flags, const FileOptions &options,
-                      std::unique_ptr<FSWritableFile> *result, uint64_t size = 0) {
+    /* mapped writes are buffered ones; what is neither cut nor renamed goes on at its end */
+    IOStatus writable(const std::string &path, const std::string &old, int flags, const FileOptions &options,
+                      std::unique_ptr<FSWritableFile> *result) {
         auto made = std::make_unique<Writable>(classes_, path, options);
-        IOStatus status = made->file_.open(O_WRONLY | flags, options, options.use_direct_writes);
+        IOStatus status = made->file_.open(old, O_WRONLY | flags, options, options.use_direct_writes);
+        if (status.ok() && old != path)
+            status = RenameFile(old, path, options.io_options, nullptr);
         if (status.ok())
-            status = made->begin(size);
+            status = made->begin(flags == O_CREAT);
         if (status.ok())
             *result = std::move(made);
         return status;
