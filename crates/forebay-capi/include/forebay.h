@@ -5,7 +5,7 @@
  * - Handles are numbers, never pointers; 0 is none. One that is wrong in any way is FOREBAY_E_HANDLE.
  *   A child that is forked without exec has none of its parent's, and makes its own.
  * - Every function may be called by any thread at any time. A class that a thread has entered is the
- *   thread's own.
+ *   thread's own. No thread is cancelled (pthread_cancel) within a call: that would end the process.
  * - What is wrong is a code, with a message in the calling thread: forebay_last_error. No function
  *   changes errno, writes to the standard error, or throws.
  * - Strings have a length and need no NUL: FOREBAY_STR("...") is both of a literal. Structures begin
