@@ -25,21 +25,9 @@ impl Measured {
     /// Encoding: The words of the state that hold the sums of one interval.
     pub(super) const WORDS: usize = 7;
 
-    pub(super) const fn to_words(self) -> [i64; Self::WORDS] {
+    pub(super) fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
         let Self { nanos, served, fresh, latency_nanos } = self;
-        let ([served, others_served], [fresh, others_fresh]) = (served, fresh);
-        let [latency, others_latency] = latency_nanos;
-        [nanos, served, others_served, fresh, others_fresh, latency, others_latency]
-    }
-
-    pub(super) const fn from_words(words: [i64; Self::WORDS]) -> Self {
-        let [nanos, served, others_served, fresh, others_fresh, latency, others_latency] = words;
-        Self {
-            nanos,
-            served: [served, others_served],
-            fresh: [fresh, others_fresh],
-            latency_nanos: [latency, others_latency],
-        }
+        [nanos].into_iter().chain(served).chain(fresh).chain(latency_nanos).for_each(show);
     }
 
     /// Disk time served per time, in units per microsecond.

@@ -12,67 +12,56 @@ impl Trials {
     pub(super) const WORDS: usize =
         SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS + Regret::WORDS + Target::WORDS;
 
-    /// The state in the order in which `from_words` reads it.
-    pub(super) fn to_words(self) -> [i64; Self::WORDS] {
-        let scalars: [i64; SCALARS] = [
-            self.window,
-            self.phase as i64,
-            self.turn as i64,
-            self.is_cut_short.into(),
-            self.was_fresh.into(),
-            self.is_busy.into(),
-            self.is_backlogged.into(),
-            self.waiting,
-            self.nearly_idle,
-            self.fresh,
-            self.noise,
-            self.best,
-            self.usual_rate,
-            self.usual_latency,
-            self.changed_intervals,
-            self.alone_intervals,
-        ];
-        let measured = [self.before, self.last, self.trial].into_iter();
-        let mut words = (scalars.into_iter())
-            .chain(self.evidence.into_iter().flat_map(Evidence::to_words))
-            .chain(measured.flat_map(Measured::to_words))
-            .chain(self.regret.to_words())
-            .chain(self.target.to_words());
-        core::array::from_fn(|_| words.next().unwrap_or(0))
+    pub(super) fn to_words(mut self) -> [i64; Self::WORDS] {
+        let (mut words, mut place) = ([0; Self::WORDS], 0);
+        self.each_word(&mut |word| {
+            words[place] = *word;
+            place += 1;
+        });
+        words
     }
 
     pub(super) fn from_words(words: [i64; Self::WORDS]) -> Self {
-        let mut words = words.into_iter();
-        let mut next = || words.next().unwrap_or(0);
-        Self {
-            window: next(),
-            phase: match next() {
-                0 => Phase::Before,
-                1 => Phase::Trial,
-                _ => Phase::After,
-            },
-            turn: usize::try_from(next()).unwrap_or(0) % TRIALS,
-            is_cut_short: next() != 0,
-            was_fresh: next() != 0,
-            is_busy: next() != 0,
-            is_backlogged: next() != 0,
-            waiting: next(),
-            nearly_idle: next(),
-            fresh: next(),
-            noise: next(),
-            best: next(),
-            usual_rate: next(),
-            usual_latency: next(),
-            changed_intervals: next(),
-            alone_intervals: next(),
-            evidence: core::array::from_fn(|_| {
-                Evidence::from_words(core::array::from_fn(|_| next()))
-            }),
-            before: Measured::from_words(core::array::from_fn(|_| next())),
-            last: Measured::from_words(core::array::from_fn(|_| next())),
-            trial: Measured::from_words(core::array::from_fn(|_| next())),
-            regret: Regret::from_words(core::array::from_fn(|_| next())),
-            target: Target::from_words(core::array::from_fn(|_| next())),
+        let (mut trials, mut words) = (Self::new(), words.into_iter());
+        trials.each_word(&mut |word| *word = words.next().unwrap_or(0));
+        trials
+    }
+
+    /// Shows all words of the state, always in one order, to be read or set.
+    fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
+        let (mut phase, mut turn) = (self.phase as i64, self.turn as i64);
+        show(&mut phase);
+        show(&mut turn);
+        self.phase = match phase {
+            0 => Phase::Before,
+            1 => Phase::Trial,
+            _ => Phase::After,
+        };
+        self.turn = usize::try_from(turn).unwrap_or(0) % TRIALS;
+        let of_trial = [&mut self.is_cut_short, &mut self.was_fresh];
+        for flag in of_trial.into_iter().chain([&mut self.is_busy, &mut self.is_backlogged]) {
+            let mut word = i64::from(*flag);
+            show(&mut word);
+            *flag = word != 0;
         }
+        let numbers = [
+            &mut self.window,
+            &mut self.waiting,
+            &mut self.nearly_idle,
+            &mut self.fresh,
+            &mut self.noise,
+            &mut self.best,
+            &mut self.usual_rate,
+            &mut self.usual_latency,
+            &mut self.changed_intervals,
+            &mut self.alone_intervals,
+        ];
+        numbers.into_iter().for_each(&mut *show);
+        self.evidence.iter_mut().for_each(|evidence| evidence.each_word(show));
+        for measured in [&mut self.before, &mut self.last, &mut self.trial] {
+            measured.each_word(show);
+        }
+        self.regret.each_word(show);
+        self.target.each_word(show);
     }
 }

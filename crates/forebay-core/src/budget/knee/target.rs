@@ -84,36 +84,20 @@ impl Target {
     /// Encoding: The words of the state that hold the cap.
     pub(super) const WORDS: usize = 10;
 
-    pub(super) const fn to_words(self) -> [i64; Self::WORDS] {
-        [
-            self.cap,
-            self.requests,
-            self.over,
-            self.unused,
-            self.began_over,
-            self.rest,
-            self.next_rest,
-            self.missed_at,
-            self.calm,
-            self.next_calm,
-        ]
-    }
-
-    pub(super) const fn from_words(words: [i64; Self::WORDS]) -> Self {
-        let [cap, requests, over, unused, began_over, rest, next_rest, missed_at, calm, next_calm] =
-            words;
-        Self {
-            cap,
-            requests,
-            over,
-            unused,
-            began_over,
-            rest,
-            next_rest,
-            missed_at,
-            calm,
-            next_calm,
-        }
+    pub(super) fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
+        let numbers = [
+            &mut self.cap,
+            &mut self.requests,
+            &mut self.over,
+            &mut self.unused,
+            &mut self.began_over,
+            &mut self.rest,
+            &mut self.next_rest,
+            &mut self.missed_at,
+            &mut self.calm,
+            &mut self.next_calm,
+        ];
+        numbers.into_iter().for_each(show);
     }
 
     /// The largest window, in thousandths of an effective goal.

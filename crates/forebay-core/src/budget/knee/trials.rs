@@ -492,15 +492,9 @@ impl Evidence {
     /// Encoding: The words of the state that hold the evidence of one trial.
     pub(super) const WORDS: usize = 6;
 
-    pub(super) const fn to_words(self) -> [i64; Self::WORDS] {
-        let Self { count, score, surplus: [reads, others], wait, next_wait } = self;
-        [count, score, reads, others, wait, next_wait]
-    }
-
-    pub(super) const fn from_words(
-        [count, score, reads, others, wait, next_wait]: [i64; Self::WORDS],
-    ) -> Self {
-        Self { count, score, surplus: [reads, others], wait, next_wait }
+    pub(super) fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
+        let Self { count, score, surplus, wait, next_wait } = self;
+        [count, score, wait, next_wait].into_iter().chain(surplus).for_each(show);
     }
 
     /// The mean score, in millionths of rate.
@@ -559,12 +553,8 @@ impl Regret {
     /// Encoding: The words of the state that hold the latest step.
     pub(super) const WORDS: usize = 3;
 
-    pub(super) const fn to_words(self) -> [i64; Self::WORDS] {
-        [self.before, self.fresh_max, self.intervals]
-    }
-
-    pub(super) const fn from_words([before, fresh_max, intervals]: [i64; Self::WORDS]) -> Self {
-        Self { before, fresh_max, intervals }
+    pub(super) fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
+        [&mut self.before, &mut self.fresh_max, &mut self.intervals].into_iter().for_each(show);
     }
 
     /// All classes were backlogged at the window `before`, and a larger one was adopted.
