@@ -12,7 +12,7 @@ use crate::{DiskTime, Time};
 const LAG_STEP_PART: i64 = 4;
 
 /// The clock of one group.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct DiskClock {
     /// When a disk that keeps up has done all that was dispatched, in nanoseconds.
     free_at: Padded<AtomicU64>,
@@ -21,10 +21,6 @@ pub(crate) struct DiskClock {
 }
 
 impl DiskClock {
-    pub(crate) fn new() -> Self {
-        Self { free_at: Padded(AtomicU64::new(0)), lag: Padded(AtomicU64::new(0)) }
-    }
-
     /// A prompt shard had an answer `nanos` later than from a disk that keeps up; negative if earlier.
     /// The known lag rises to it at once and falls step by step, since answers come unevenly.
     pub(crate) fn publish_lag(&self, nanos: i64) {
@@ -60,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_disk_does_one_after_another_and_no_more_than_is_in_flight() {
-        let clock = DiskClock::new();
+        let clock = DiskClock::default();
         let at = |nanos| Time::from_nanos(1_000_000 + nanos);
         let both = COST.plus(COST);
         assert_eq!(clock.dispatch(at(0), COST, COST), at(COST_NANOS));
@@ -73,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_lag_rises_at_once_and_falls_in_steps() {
-        let clock = DiskClock::new();
+        let clock = DiskClock::default();
         for (lag, known) in [(800, 800), (0, 600), (0, 450), (500, 500), (-1500, 0), (-1500, -375)]
         {
             clock.publish_lag(lag);

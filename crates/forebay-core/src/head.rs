@@ -12,7 +12,7 @@ use crate::{DiskTime, Op, Place, Time};
 pub(crate) const NOWHERE: u64 = 0;
 
 /// Where the head of a group's disk is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Head {
     /// Where the last request ends that went.
     latest_end: AtomicU64,
@@ -25,15 +25,6 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    pub(crate) fn new() -> Self {
-        Self {
-            latest_end: AtomicU64::new(NOWHERE),
-            random_at: AtomicU64::new(0),
-            flush: AtomicU64::new(NOWHERE),
-            run: HeadRun::new(),
-        }
-    }
-
     pub(crate) fn is_at(&self, place: u64) -> bool {
         place != NOWHERE && self.latest_end.load(Ordering::Relaxed) == place
     }
@@ -124,7 +115,7 @@ pub(crate) struct Held {
 }
 
 /// What the shards of a group know of its run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct HeadRun {
     /// A [`Held`], or zero: in the lowest bits one more than the number of the shard, then
     /// whether it has begun, and the time.
@@ -134,10 +125,6 @@ pub(crate) struct HeadRun {
 }
 
 impl HeadRun {
-    pub(crate) fn new() -> Self {
-        Self { held: AtomicU64::new(0), waiting: ShardSet::new() }
-    }
-
     /// Which stream has the head.
     pub(crate) fn held(&self, now: Time) -> Option<Held> {
         Self::decoded(self.held.load(Ordering::Acquire), now)

@@ -42,17 +42,13 @@ impl Limits {
 }
 
 /// The limits of one node, in force.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Limiter {
     bytes: Meter,
     operations: Meter,
 }
 
 impl Limiter {
-    pub(crate) fn new() -> Self {
-        Self { bytes: Meter::new(), operations: Meter::new() }
-    }
-
     pub(crate) fn set(&self, limits: &Limits) {
         self.bytes.set(limits.bytes_per_second);
         self.operations.set(limits.operations_per_second);
@@ -69,7 +65,7 @@ impl Limiter {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Meter {
     /// Time per item, in units of 1/64 ns scaled by 2^24; zero is unlimited.
     per_item: AtomicU64,
@@ -81,11 +77,6 @@ struct Meter {
 }
 
 impl Meter {
-    fn new() -> Self {
-        let [per_item, charged_by, forgives_from] = [0, 0, 0].map(AtomicU64::new);
-        Self { per_item, charged_by, forgives_from, pace: Pace::new(false) }
-    }
-
     fn set(&self, rate: Option<u64>) {
         let per_item = rate.map_or(0, |rate| (DiskTime::UNITS_PER_SECOND << SCALE_BITS) / rate);
         self.per_item.store(per_item, Ordering::Release);
@@ -153,7 +144,7 @@ mod tests {
     use super::*;
 
     fn served(limits: &Limits, bytes: u64, seconds: u64) -> u64 {
-        let limiter = Limiter::new();
+        let limiter = Limiter::default();
         limiter.set(limits);
         let (mut now, mut count) = (Time::ZERO, 0);
         loop {
@@ -181,7 +172,7 @@ mod tests {
 
     /// Requests served in `seconds` where every `period` milliseconds the other limit is set.
     fn served_by_turns(limits: &[Limits; 2], period: u64, bytes: u64, seconds: u64) -> u64 {
-        let limiter = Limiter::new();
+        let limiter = Limiter::default();
         let mut count = 0;
         for turn in 0..seconds * 1_000 / period {
             let next = Time::from_nanos((turn + 1) * period * 1_000_000);
@@ -242,7 +233,7 @@ mod tests {
 
     #[test]
     fn no_limit_means_no_wait() {
-        let limiter = Limiter::new();
+        let limiter = Limiter::default();
         limiter.charge(Time::ZERO, u64::MAX);
         assert_eq!(limiter.closed_until(Time::ZERO), None);
         assert!(!Limits { bytes_per_second: Some(0), ..Limits::default() }.is_valid());

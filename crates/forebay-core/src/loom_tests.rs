@@ -75,7 +75,7 @@ fn the_window_overshoots_by_one_request_at_most_and_is_given_back_whole() {
 fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
     loom::model(|| {
         let budget = Arc::new(budget());
-        let marks = Arc::new(ShardSet::new());
+        let marks = Arc::new(ShardSet::default());
         let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
         assert!(granted(budget.try_reserve(
             at(1),
@@ -228,7 +228,7 @@ fn a_tag_is_restated_once_and_whoever_saw_the_old_one_looks_again() {
 fn what_is_charged_while_a_limit_changes_is_forgiven_too() {
     loom::model(|| {
         let per_second = |rate| Limits { bytes_per_second: Some(rate), ..Limits::default() };
-        let limiter = Arc::new(Limiter::new());
+        let limiter = Arc::new(Limiter::default());
         limiter.set(&per_second(1));
         let now = Time::from_nanos(1_000_000_000);
         let charging = {

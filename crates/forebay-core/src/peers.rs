@@ -22,7 +22,7 @@ use crate::{DiskTime, Time};
 const LOOK_PART: u64 = 16;
 
 /// The shards of one group.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Peers {
     shards: Vec<Padded<Published>>,
     joined: AtomicU32,
@@ -41,16 +41,7 @@ pub(crate) struct Peers {
 impl Peers {
     pub(crate) fn new(shards_max: usize, nodes: usize) -> Self {
         let published = |_| Padded(Published::new(nodes));
-        Self {
-            shards: (0..shards_max.min(SHARDS_MAX)).map(published).collect(),
-            joined: AtomicU32::new(0),
-            places: AtomicU32::new(0),
-            waiting_for_room: ShardSet::new(),
-            woken_at: Padded(AtomicU64::new(0)),
-            look_at: Padded(AtomicU64::new(0)),
-            disk_clock: DiskClock::new(),
-            turns_reached: AtomicU64::new(0),
-        }
+        Self { shards: (0..shards_max.min(SHARDS_MAX)).map(published).collect(), ..Self::default() }
     }
 
     /// The places that are or were taken.

@@ -65,7 +65,7 @@ pub(crate) enum Presence {
 }
 
 /// What one shard publishes. Others write the time at which they woke it, and that it is late.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Published {
     pub(crate) joined: AtomicU32,
     pub(crate) polls_by: AtomicU64,
@@ -93,18 +93,9 @@ pub(crate) struct Published {
 impl Published {
     pub(crate) fn new(nodes: usize) -> Self {
         Self {
-            joined: AtomicU32::new(0),
-            polls_by: AtomicU64::new(0),
-            polled_at: AtomicU64::new(0),
-            woken_at: AtomicU64::new(0),
-            late: AtomicU32::new(0),
-            away_at: AtomicU64::new(0),
-            held: AtomicU64::new(0),
-            due_at: AtomicU64::new(0),
-            dispatched: AtomicU64::new(0),
-            wanted: AtomicU64::new(0),
             next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
             own_turn: AtomicU64::new(IDLE),
+            ..Self::default()
         }
     }
 

@@ -80,9 +80,13 @@ pub(crate) struct Fifo {
     tail: u32,
 }
 
-impl Fifo {
-    pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE };
+impl Default for Fifo {
+    fn default() -> Self {
+        Self { head: NONE, tail: NONE }
+    }
+}
 
+impl Fifo {
     pub(crate) fn head(self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }
@@ -280,7 +284,7 @@ mod tests {
     #[test]
     fn a_fifo_gives_up_any_of_its_members() {
         let mut requests = Requests::new(8);
-        let mut fifo = Fifo::EMPTY;
+        let mut fifo = Fifo::default();
         let tickets: Vec<_> = (0..4).map(|_| insert(&mut requests)).collect();
         for ticket in &tickets {
             requests.push_back(&mut fifo, ticket.slot());

@@ -11,14 +11,10 @@ const WORDS: usize = SHARDS_MAX / 64;
 pub(crate) const STEP_SHARDS_MAX: usize = 33;
 
 /// A set of shards that all shards of a group share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ShardSet([AtomicU64; WORDS]);
 
 impl ShardSet {
-    pub(crate) fn new() -> Self {
-        Self(core::array::from_fn(|_| AtomicU64::new(0)))
-    }
-
     /// Whether it has any shard.
     pub(crate) fn any(&self) -> bool {
         self.0.iter().any(|bits| bits.load(Ordering::Acquire) != 0)
@@ -114,7 +110,7 @@ mod tests {
 
     #[test]
     fn every_shard_comes_back_once() {
-        let set = ShardSet::new();
+        let set = ShardSet::default();
         for shard in [0, 63, 64, 255] {
             set.insert(ShardId(shard));
         }
@@ -127,7 +123,7 @@ mod tests {
 
     #[test]
     fn of_many_shards_33_are_in_one_step_and_all_in_turn() {
-        let set = ShardSet::new();
+        let set = ShardSet::default();
         (0..SHARDS_MAX).for_each(|shard| set.insert(ShardId(shard as u16)));
         let mut found = [false; SHARDS_MAX];
         for turn in 0..64 {
@@ -140,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_shard_is_in_the_set_until_it_is_removed() {
-        let set = ShardSet::new();
+        let set = ShardSet::default();
         assert!(!set.any() && !set.any_of(|_| true));
         for shard in [3, 64, 255] {
             set.insert(ShardId(shard));

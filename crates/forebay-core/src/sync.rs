@@ -33,7 +33,7 @@ pub(crate) struct Padded<T>(pub(crate) T);
 /// A number shared by the shards of a group. Where the group has a single
 /// shard nobody else changes it, and plain loads and stores do what would
 /// cost a locked instruction each.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tally {
     value: AtomicU64,
     sole: bool,

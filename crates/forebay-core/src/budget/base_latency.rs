@@ -21,7 +21,7 @@ const BELIEVED_NANOS_MAX: u64 = 20_000_000;
 
 /// The last service times of requests that met a nearly idle disk, and their
 /// median. Shared by all queues of a group.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct BaseLatency {
     nanos: [AtomicU64; SAMPLES],
     seen: AtomicU32,
@@ -29,14 +29,6 @@ pub(crate) struct BaseLatency {
 }
 
 impl BaseLatency {
-    pub(crate) fn new() -> Self {
-        Self {
-            nanos: core::array::from_fn(|_| AtomicU64::new(0)),
-            seen: AtomicU32::new(0),
-            seen_at: AtomicU64::new(0),
-        }
-    }
-
     /// Adds a service time, unless another was added just before; answers with
     /// the median of the latest as soon as there are enough, and then whenever all
     /// of them are new.
@@ -90,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_median_of_the_latest_shrugs_off_outliers_and_follows_a_change() {
-        let base = BaseLatency::new();
+        let base = BaseLatency::default();
         let first = [80, 90, 5_000_000_000, 85, 95, 70, 75];
         assert_eq!(observe(&base, first.into_iter()), None);
         assert_eq!(observe(&base, [100].into_iter()), Some(90));
@@ -99,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_of_a_slow_disk_is_not_mixed_with_what_is_seen_when_it_is_well() {
-        let base = BaseLatency::new();
+        let base = BaseLatency::default();
         observe(&base, core::iter::repeat_n(2_000, 31));
         base.forget();
         assert_eq!(observe(&base, core::iter::repeat_n(80, 7)), None);
@@ -108,13 +100,13 @@ mod tests {
 
     #[test]
     fn a_hang_is_not_taken_for_a_latency() {
-        let base = BaseLatency::new();
+        let base = BaseLatency::default();
         assert_eq!(observe(&base, core::iter::repeat_n(u64::MAX, 8)), Some(BELIEVED_NANOS_MAX));
     }
 
     #[test]
     fn requests_that_met_the_same_stall_are_one_sample() {
-        let base = BaseLatency::new();
+        let base = BaseLatency::default();
         let mut found = None;
         for turn in 1..=64 {
             let now = Time::from_nanos(turn * 2 * APART_NANOS);

@@ -33,7 +33,7 @@ pub enum Ceiling {
 }
 
 /// Whether the figures bind the pace now.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FiguresBound {
     binds: AtomicBool,
     follows_burst: AtomicBool,
@@ -42,14 +42,6 @@ pub(super) struct FiguresBound {
 }
 
 impl FiguresBound {
-    pub(super) fn new() -> Self {
-        Self {
-            binds: AtomicBool::new(false),
-            follows_burst: AtomicBool::new(false),
-            slow_periods: AtomicU64::new(0),
-        }
-    }
-
     /// The one in force, set again, changes nothing.
     pub(super) fn set(&self, ceiling: Ceiling) {
         let follows = ceiling == Ceiling::AfterBurst;
@@ -94,7 +86,7 @@ mod tests {
 
     #[test]
     fn figures_bind_from_the_end_of_a_burst_until_no_work_waits() {
-        let bound = FiguresBound::new();
+        let bound = FiguresBound::default();
         bound.set(Ceiling::AfterBurst);
         let period = |delivered, waited| {
             bound.end_period(delivered, waited);
@@ -115,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_ceiling_binds_always_and_prices_never() {
-        let bound = FiguresBound::new();
+        let bound = FiguresBound::default();
         for (ceiling, expected) in [(Ceiling::Always, true), (Ceiling::Never, false)] {
             bound.set(ceiling);
             for waited in [true, false] {

@@ -78,7 +78,7 @@ impl Controller {
                 Kind::Fixed { window: DiskTime::from_nanos(nanos).units(), price: at_pace(pace) }
             }
         };
-        Self { kind, figures_bound: FiguresBound::new(), part: Part::default() }
+        Self { kind, figures_bound: FiguresBound::default(), part: Part::default() }
     }
 
     /// Puts a latency target in force, or none: trials keep it, figures and constants do not.

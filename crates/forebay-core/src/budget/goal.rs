@@ -58,7 +58,7 @@ impl Goal {
     pub(super) fn new(policy: &Policy, model: &DiskModel, unstated_goal: Duration) -> Self {
         let (stated, learnt) = match policy {
             Policy::PaceWindow { base_latency, .. } => {
-                (base_latency.map_or(DiskTime::ZERO, stated_time), Some(BaseLatency::new()))
+                (base_latency.map_or(DiskTime::ZERO, stated_time), Some(BaseLatency::default()))
             }
             _ => (DiskTime::ZERO, None),
         };

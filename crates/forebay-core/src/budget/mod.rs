@@ -118,7 +118,7 @@ impl Budget {
             limit: Limit::new(policy, model, sole),
             #[cfg(feature = "history")]
             flow_limit_permille: flow_limit.then_some(policy::FLOW_RATIO_LIMIT_PERMILLE),
-            overdue: Overdue::new(),
+            overdue: Overdue::default(),
             service: Box::new(Padded(Service::new(target))),
             controller,
             mix: Box::new(Padded(Mix::new(model.mix_prices()))),

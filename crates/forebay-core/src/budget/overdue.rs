@@ -46,7 +46,7 @@ const NOTED_NANOS: u64 = 100_000;
 
 /// Decides which unfinished requests may leave the window uncompleted, so that
 /// forgotten permits and a disk that hangs do not stop everybody for ever.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Overdue {
     given_up: Pace,
     probe_after: AtomicU64,
@@ -70,18 +70,6 @@ pub(crate) enum DiskState {
 }
 
 impl Overdue {
-    pub(crate) fn new() -> Self {
-        Self {
-            given_up: Pace::new(false),
-            probe_after: AtomicU64::new(0),
-            completed_at: AtomicU64::new(0),
-            answers_since: AtomicU64::new(0),
-            hanging_until: AtomicU64::new(0),
-            raised_nanos: AtomicU64::new(0),
-            stalls: Stalls::default(),
-        }
-    }
-
     /// Whether a request may be overdue after this time in the disk: a cheap
     /// first look.
     pub(crate) fn is_possible(in_disk_nanos: u64) -> bool {
@@ -371,7 +359,7 @@ mod tests {
 
     #[test]
     fn at_most_one_window_per_8_windows_while_the_disk_answers() {
-        let overdue = Overdue::new();
+        let overdue = Overdue::default();
         assert_eq!(given_up(&overdue, 1_000, 1_001, true), 15);
         let more = given_up(&overdue, 1_001, 2_001, true);
         assert!((1249..=1251).contains(&more), "{more} in a second");
@@ -379,7 +367,7 @@ mod tests {
 
     #[test]
     fn one_probe_per_10_ms_while_nothing_completes() {
-        let overdue = Overdue::new();
+        let overdue = Overdue::default();
         assert_eq!(given_up(&overdue, 1_000, 1_001, false), 1);
         assert_eq!(given_up(&overdue, 1_001, 2_001, false), 100);
         let retry = overdue
@@ -390,7 +378,7 @@ mod tests {
 
     #[test]
     fn patience_is_eight_windows_but_at_least_100_ms() {
-        let (overdue, now) = (Overdue::new(), Time::from_nanos(1_000_000_000));
+        let (overdue, now) = (Overdue::default(), Time::from_nanos(1_000_000_000));
         assert_eq!(overdue.patience_nanos(now, WINDOW), 100_000_000);
         let slow = DiskTime::from_nanos(20_000_000);
         assert_eq!(overdue.patience_nanos(now, slow), 160_000_000);
@@ -398,7 +386,7 @@ mod tests {
 
     #[test]
     fn patience_is_eight_windows_for_a_second_after_something_was_given_up() {
-        let (overdue, now) = (Overdue::new(), Time::from_nanos(1_000_000_000));
+        let (overdue, now) = (Overdue::default(), Time::from_nanos(1_000_000_000));
         overdue.completed(now, 100_000);
         assert_eq!(overdue.give_up(now, WINDOW, request(now)), Ok(DiskState::Responding));
         let at = |ms: u64| now.plus_nanos(ms * 1_000_000);
@@ -421,7 +409,7 @@ mod tests {
 
     #[test]
     fn patience_is_twice_what_answers_take_and_falls_when_they_are_quick_again() {
-        let (overdue, now) = (Overdue::new(), Time::from_nanos(2_000_000_000));
+        let (overdue, now) = (Overdue::default(), Time::from_nanos(2_000_000_000));
         let patience = || overdue.patience_nanos(now, WINDOW) / 1_000_000;
         answer(&overdue, 1_000, 10, 50);
         assert_eq!(patience(), 100);
@@ -439,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_answers_again_may_answer_all_it_has() {
-        let overdue = Overdue::new();
+        let overdue = Overdue::default();
         assert_eq!(given_up(&overdue, 1_000, 1_001, false), 1);
         answer(&overdue, 1_001, 1, 40);
         assert_eq!(given_up(&overdue, 1_001, 1_013, true), 0);

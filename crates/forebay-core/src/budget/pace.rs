@@ -13,7 +13,7 @@ use crate::{DiskTime, Time};
 /// *theoretical arrival time* of ATM's GCRA). More is handed out while that
 /// moment is less than one burst ahead of now. Nothing is rounded, so the rate
 /// is exact however irregularly it is asked.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pace {
     paid_at: Tally,
 }

@@ -90,7 +90,7 @@ impl Budget {
     fn learn_patience(&self, now: Time, in_disk_nanos: u64, before: Time) {
         let stalled = self.overdue.learn(now, self.window(), in_disk_nanos, before);
         if stalled > 0 {
-            self.service.0.stalled(stalled);
+            self.service.0.totals.stalled(stalled);
         }
     }
 
@@ -135,7 +135,7 @@ impl Budget {
 
     /// What was counted of the group until `now`.
     pub(crate) fn counters(&self, now: Time) -> GroupCounters {
-        let mut counters = self.service.0.counters();
+        let mut counters = self.service.0.totals.counters();
         self.overdue.add_stalls_to(&mut counters, now);
         counters
     }

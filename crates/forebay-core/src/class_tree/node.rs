@@ -11,7 +11,7 @@ use crate::tag::{STEP_MAX, ahead, is_after};
 const WEIGHT_BITS: u32 = 32;
 
 /// What all shards know of one class or group of classes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Node {
     /// Start tag of its next dispatch, in disk time per share.
     pub(super) tag: Tally,
@@ -37,14 +37,9 @@ impl Node {
     pub(super) fn new(sole: bool) -> Self {
         Self {
             tag: Tally::new(sole),
-            virtual_time: AtomicU64::new(0),
             weight: AtomicU64::new(1 << WEIGHT_BITS),
             shares: AtomicU32::new(1),
-            tag_shares: AtomicU32::new(0),
-            backlogged: AtomicU32::new(0),
-            slot: Slot::new(),
-            parent: AtomicU32::new(0),
-            limiter: Limiter::new(),
+            ..Self::default()
         }
     }
 
@@ -114,17 +109,12 @@ const USERS: u64 = CHANGE - 1;
 /// A place in the tree. One word says how often it changed hands and how many
 /// users keep it, so that removing it and starting to use it cannot pass each
 /// other: of a class the shards that have work of it, of a group what is in it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Slot {
     word: AtomicU64,
 }
 
 impl Slot {
-    /// A free place.
-    pub(super) fn new() -> Self {
-        Self { word: AtomicU64::new(0) }
-    }
-
     /// Whether it is in use by who was given it with this generation.
     pub(super) fn is_of(&self, generation: u16) -> bool {
         is_of(self.word.load(Ordering::Acquire), generation)

@@ -23,7 +23,7 @@ use crate::tag_heap::{NOWHERE, TagHeap};
 use crate::{DiskTime, Time};
 
 /// What one shard keeps of a class or group of classes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Local {
     /// Of a class, its requests.
     fifo: Fifo,
@@ -386,16 +386,7 @@ impl FairQueue {
             return;
         }
         self.positions.resize(nodes, NOWHERE);
-        self.locals.resize_with(nodes, || Local {
-            fifo: Fifo::EMPTY,
-            owner: None,
-            shard_tag: 0,
-            fraction: 0,
-            nested: 0,
-            completed_at: Time::ZERO,
-            awake: false,
-            throttled: false,
-        });
+        self.locals.resize_with(nodes, Local::default);
         self.heaps.resize_with(ClassTree::GROUP_NODES, TagHeap::default);
     }
 }

@@ -12,7 +12,7 @@ const SELF_WAKE_REQUESTS: u32 = 1;
 const FORGOTTEN_NANOS: u64 = 1_000_000_000;
 
 /// Requests in the disk.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct InDisk {
     /// Those that the window counts, oldest first.
     counted: Fifo,
@@ -29,15 +29,6 @@ pub(super) struct InDisk {
 }
 
 impl InDisk {
-    pub(super) const NOTHING: Self = Self {
-        counted: Fifo::EMPTY,
-        held: DiskTime::ZERO,
-        given_up: Fifo::EMPTY,
-        lag_nanos: None,
-        give_up_after: Time::ZERO,
-        is_of_permits: false,
-    };
-
     /// A request goes to the disk.
     #[inline(always)]
     pub(super) fn enter(&mut self, requests: &mut Requests, index: u32, cost: DiskTime) {
@@ -147,7 +138,7 @@ mod tests {
 
     #[test]
     fn an_answer_to_what_went_when_the_shard_was_alone_says_nothing_of_the_lag() {
-        let mut in_disk = InDisk::NOTHING;
+        let mut in_disk = InDisk::default();
         let now = Time::from_nanos(5_000);
         in_disk.came_back(now, Time::MAX);
         assert_eq!(in_disk.lag_nanos(), None);

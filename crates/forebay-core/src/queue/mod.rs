@@ -74,7 +74,7 @@ impl IoQueue {
         Self {
             requests: Requests::new(shared.requests_max),
             fair: FairQueue::new(tree, peers, shard, shared.order, lead_max),
-            in_disk: InDisk::NOTHING,
+            in_disk: InDisk::default(),
             attendance: Attendance::default(),
             peer_wait: PeerWait::NONE,
             wakeups: Wakeups::default(),

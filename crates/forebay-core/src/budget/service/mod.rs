@@ -8,7 +8,7 @@ mod totals;
 
 use crate::latency_target::LatencyTarget;
 use crate::sync::{AtomicU64, Ordering, get, set};
-use crate::{DiskTime, GroupCounters, Time, saturating_nanos};
+use crate::{DiskTime, Time, saturating_nanos};
 
 use super::price::Price;
 
@@ -38,7 +38,7 @@ const LOADED_PERMILLE: u64 = 500;
 const DELIVERED_PERMILLE_MAX: u64 = 1_024_000;
 
 /// What one disk has served.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Service {
     /// What [`LatencyTarget::to_word`] made of the target.
     target: AtomicU64,
@@ -51,7 +51,7 @@ pub(super) struct Service {
     /// One if the target held then.
     holds: AtomicU64,
     began_at: AtomicU64,
-    totals: Totals,
+    pub(super) totals: Totals,
 }
 
 /// What the disk did in a period.
@@ -68,11 +68,8 @@ impl Service {
         Self {
             target: AtomicU64::new(LatencyTarget::to_word(target)),
             speed_permille: AtomicU64::new(1000),
-            refused_at: AtomicU64::new(0),
-            is_loaded: AtomicU64::new(0),
             holds: AtomicU64::new(1),
-            began_at: AtomicU64::new(0),
-            totals: Totals::default(),
+            ..Self::default()
         }
     }
 
@@ -149,16 +146,6 @@ impl Service {
     /// Whether the target held in the last period.
     pub(super) fn holds(&self) -> bool {
         get(&self.holds) != 0
-    }
-
-    /// The disk had stood still for so long, in nanoseconds, until just now.
-    pub(super) fn stalled(&self, nanos: u64) {
-        self.totals.stalled(nanos);
-    }
-
-    /// What was counted so far.
-    pub(super) fn counters(&self) -> GroupCounters {
-        self.totals.counters()
     }
 
     /// What the disk did when work last waited for it, in thousandths of its figures' rate.

@@ -14,7 +14,7 @@ const WAITED_TENTHS: u64 = 9;
 
 /// Counters of one disk.
 #[derive(Debug, Default)]
-pub(super) struct Totals {
+pub(in crate::budget) struct Totals {
     counted: AtomicU64,
     over: AtomicU64,
     /// At the price of its mix.
@@ -80,12 +80,12 @@ impl Totals {
 
     /// The disk stood still for so long in this period: work waited, however little of it there
     /// was.
-    pub(super) fn stalled(&self, nanos: u64) {
+    pub(in crate::budget) fn stalled(&self, nanos: u64) {
         self.stalled.fetch_add(nanos, Ordering::Relaxed);
         self.waited_nanos_in_all.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    pub(super) fn counters(&self) -> GroupCounters {
+    pub(in crate::budget) fn counters(&self) -> GroupCounters {
         GroupCounters {
             waited_nanos: get(&self.waited_nanos_in_all),
             waited_consumption: DiskTime::from_units(get(&self.served_in_all)),
