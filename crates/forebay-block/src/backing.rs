@@ -16,60 +16,22 @@ pub enum Backing {
     Kernel,
 }
 
-const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
-const NETWORKS: [&str; 18] = [
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "ceph",
-    "9p",
-    "virtiofs",
-    "glusterfs",
-    "lustre",
-    "afs",
-    "fuse.sshfs",
-    "fuse.glusterfs",
-    "fuse.ceph",
-    "fuse.ceph-fuse",
-    "fuse.s3fs",
-    "fuse.gcsfuse",
-    "fuse.rclone",
-    "fuse.juicefs",
-];
-
-/// What the kernel shows of itself.
-const OF_THE_KERNEL: [&str; 15] = [
-    "proc",
-    "sysfs",
-    "cgroup",
-    "cgroup2",
-    "devpts",
-    "debugfs",
-    "tracefs",
-    "securityfs",
-    "configfs",
-    "bpf",
-    "pstore",
-    "efivarfs",
-    "binfmt_misc",
-    "fusectl",
-    "mqueue",
-];
-
 impl Backing {
     /// By the kind of filesystem, as `/proc/self/mountinfo` has it.
     pub fn of(kind: &str) -> Self {
-        if IN_MEMORY.contains(&kind) {
-            Self::Memory
-        } else if NETWORKS.contains(&kind) {
-            Self::Network
-        } else if OF_THE_KERNEL.contains(&kind) {
-            Self::Kernel
-        } else if kind == "fuseblk" || kind.split('.').next() == Some("fuse") {
-            Self::Program
-        } else {
-            Self::Disk
+        match kind {
+            "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => Self::Memory,
+            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "glusterfs"
+            | "lustre" | "afs" | "fuse.sshfs" | "fuse.glusterfs" | "fuse.ceph"
+            | "fuse.ceph-fuse" | "fuse.s3fs" | "fuse.gcsfuse" | "fuse.rclone" | "fuse.juicefs" => {
+                Self::Network
+            }
+            "proc" | "sysfs" | "cgroup" | "cgroup2" | "devpts" | "debugfs" | "tracefs"
+            | "securityfs" | "configfs" | "bpf" | "pstore" | "efivarfs" | "binfmt_misc"
+            | "fusectl" | "mqueue" => Self::Kernel,
+            "fuseblk" => Self::Program,
+            _ if kind.split('.').next() == Some("fuse") => Self::Program,
+            _ => Self::Disk,
         }
     }
 
