@@ -107,10 +107,6 @@ impl<U: Unit> Visitor<'_> for UnitVisitor<U> {
         self.visit_str(&number.to_string())
     }
 
-    fn visit_u128<E: Error>(self, number: u128) -> Result<U, E> {
-        self.visit_str(&number.to_string())
-    }
-
     fn visit_i64<E: Error>(self, number: i64) -> Result<U, E> {
         self.visit_str(&number.to_string())
     }
