@@ -11,7 +11,7 @@ use crate::class::forebay_class;
 use crate::code::FOREBAY_E_TIMED_OUT;
 use crate::failure::Failure;
 use crate::memory::{Out, descriptor, number};
-use crate::object::{insert_permit, take_permit, with_class, with_permit};
+use crate::object::{call_with_class, insert_permit, take_permit, with_permit};
 
 /// The permission to do one I/O now. Hold it for exactly as long as the I/O takes; any thread may
 /// complete it.
@@ -74,13 +74,10 @@ pub unsafe extern "C" fn forebay_admit(
     timeout_ns: i64,
     permit: *mut forebay_permit,
 ) -> c_int {
-    call_done(|| {
-        with_class(class, |class| {
-            // SAFETY: the caller's.
-            let out = unsafe { Out::new(permit, "permit")? };
-            out.set(insert_permit(admit(class, self::op(op)?, len, timeout_ns)?)?);
-            Ok(())
-        })
+    call_with_class(class, |class| {
+        // SAFETY: the caller's.
+        let out = unsafe { Out::new(permit, "permit")? };
+        out.fill(insert_permit(admit(class, self::op(op)?, len, timeout_ns)?))
     })
 }
 
@@ -97,14 +94,11 @@ pub unsafe extern "C" fn forebay_admit_file(
     timeout_ns: i64,
     permit: *mut forebay_permit,
 ) -> c_int {
-    call_done(|| {
-        with_class(class, |class| {
-            // SAFETY: the caller's.
-            let out = unsafe { Out::new(permit, "permit")? };
-            let admit = admit_for(class, fd, op, offset, len)?;
-            out.set(insert_permit(wait_for(admit, timeout_ns)?)?);
-            Ok(())
-        })
+    call_with_class(class, |class| {
+        // SAFETY: the caller's.
+        let out = unsafe { Out::new(permit, "permit")? };
+        let admit = admit_for(class, fd, op, offset, len)?;
+        out.fill(insert_permit(wait_for(admit, timeout_ns)?))
     })
 }
 
@@ -121,16 +115,14 @@ pub unsafe extern "C" fn forebay_admit_part(
     permit: *mut forebay_permit,
     part: *mut u64,
 ) -> c_int {
-    call_done(|| {
-        with_class(class, |class| {
-            // SAFETY: the caller's.
-            let (out, part) = unsafe { (Out::new(permit, "permit")?, Out::new(part, "part")?) };
-            let mut parts = admit_for(class, fd, op, offset, len)?.in_parts()?;
-            let (range, admit) = parts.next().ok_or_else(|| Failure::invalid("no part"))?;
-            out.set(insert_permit(wait_for(admit, timeout_ns)?)?);
-            part.set(range.end);
-            Ok(())
-        })
+    call_with_class(class, |class| {
+        // SAFETY: the caller's.
+        let (out, part) = unsafe { (Out::new(permit, "permit")?, Out::new(part, "part")?) };
+        let mut parts = admit_for(class, fd, op, offset, len)?.in_parts()?;
+        let (range, admit) = parts.next().ok_or_else(|| Failure::invalid("no part"))?;
+        out.set(insert_permit(wait_for(admit, timeout_ns)?)?);
+        part.set(range.end);
+        Ok(())
     })
 }
 
@@ -169,14 +161,11 @@ pub unsafe extern "C" fn forebay_admit_nested(
     timeout_ns: i64,
     nested: *mut forebay_permit,
 ) -> c_int {
-    call_done(|| {
-        with_class(class, |class| {
-            let class = with_permit(permit, |permit| class.nested_in(permit))?;
-            // SAFETY: the caller's.
-            let out = unsafe { Out::new(nested, "nested")? };
-            out.set(insert_permit(admit(&class, self::op(op)?, len, timeout_ns)?)?);
-            Ok(())
-        })
+    call_with_class(class, |class| {
+        let class = with_permit(permit, |permit| class.nested_in(permit))?;
+        // SAFETY: the caller's.
+        let out = unsafe { Out::new(nested, "nested")? };
+        out.fill(insert_permit(admit(&class, self::op(op)?, len, timeout_ns)?))
     })
 }
 

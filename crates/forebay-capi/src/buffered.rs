@@ -11,7 +11,7 @@ use crate::call::call_done;
 use crate::class::forebay_class;
 use crate::failure::Failure;
 use crate::memory::{Out, bytes, bytes_mut, descriptor, number};
-use crate::object::{Kind, Shared, get, insert, with_class};
+use crate::object::{Kind, Shared, call_with_class, get, insert};
 
 /// Writes to a file through the page cache, and has what is dirty written back in the turn of a class.
 pub type forebay_writer = u64;
@@ -61,17 +61,14 @@ pub unsafe extern "C" fn forebay_writer_new(
     dirty_max: u64,
     writer: *mut forebay_writer,
 ) -> c_int {
-    call_done(|| {
-        with_class(class, |class| {
-            // SAFETY: the caller's.
-            let out = unsafe { Out::new(writer, "writer")? };
-            let mut writer = class.buffered_writer(OfCaller(descriptor(fd)?))?;
-            if dirty_max > 0 {
-                writer = writer.with_dirty_max(dirty_max);
-            }
-            out.set(insert(Writer(RwLock::new(writer)))?);
-            Ok(())
-        })
+    call_with_class(class, |class| {
+        // SAFETY: the caller's.
+        let out = unsafe { Out::new(writer, "writer")? };
+        let mut writer = class.buffered_writer(OfCaller(descriptor(fd)?))?;
+        if dirty_max > 0 {
+            writer = writer.with_dirty_max(dirty_max);
+        }
+        out.fill(insert(Writer(RwLock::new(writer))))
     })
 }
 
@@ -140,11 +137,9 @@ pub unsafe extern "C" fn forebay_writer_dirty(writer: forebay_writer, dirty: *mu
 /// `forebay_writer_sync` for a file that the program writes without a writer.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_sync(class: forebay_class, fd: c_int, flags: u32) -> c_int {
-    call_done(|| {
-        with_class(class, |class| {
-            let (fd, is_all) = (descriptor(fd)?, is_all(flags)?);
-            Ok(if is_all { class.sync_all(fd) } else { class.sync_data(fd) }?)
-        })
+    call_with_class(class, |class| {
+        let (fd, is_all) = (descriptor(fd)?, is_all(flags)?);
+        Ok(if is_all { class.sync_all(fd) } else { class.sync_data(fd) }?)
     })
 }
 
@@ -160,13 +155,10 @@ pub unsafe extern "C" fn forebay_read(
     offset: u64,
     done: *mut usize,
 ) -> c_int {
-    call_done(|| {
-        with_class(class, |class| {
-            // SAFETY: the caller's.
-            let (out, data) = unsafe { (Out::new(done, "done")?, bytes_mut(data, len, "data")?) };
-            out.set(class.read_at(descriptor(fd)?, data, offset)?);
-            Ok(())
-        })
+    call_with_class(class, |class| {
+        // SAFETY: the caller's.
+        let (out, data) = unsafe { (Out::new(done, "done")?, bytes_mut(data, len, "data")?) };
+        out.fill(class.read_at(descriptor(fd)?, data, offset))
     })
 }
 
@@ -180,8 +172,6 @@ pub extern "C" fn forebay_prefetch(
     offset: u64,
     len: u64,
 ) -> c_int {
-    call_done(|| {
-        let range = offset..offset.saturating_add(len);
-        with_class(class, |class| Ok(class.prefetch(descriptor(fd)?, range)?))
-    })
+    let range = offset..offset.saturating_add(len);
+    call_with_class(class, |class| Ok(class.prefetch(descriptor(fd)?, range)?))
 }

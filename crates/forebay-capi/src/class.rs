@@ -85,8 +85,7 @@ pub unsafe extern "C" fn forebay_group_add(
             }
             Either::Other(of) => (of.scheduler.clone(), of.group.add_class_group(name, shares)?),
         };
-        out.set(insert(GroupOf { scheduler, group })?);
-        Ok(())
+        out.fill(insert(GroupOf { scheduler, group }))
     })
 }
 
@@ -107,8 +106,7 @@ pub unsafe extern "C" fn forebay_class_find(
             let text = format!("there is no class `{name}`; there are {}", names.join(", "));
             Failure::new(FOREBAY_E_NOT_FOUND, text)
         })?;
-        out.set(insert_class(&scheduler, found)?);
-        Ok(())
+        out.fill(insert_class(&scheduler, found))
     })
 }
 
@@ -130,8 +128,7 @@ pub unsafe extern "C" fn forebay_class_on_disk(
             let text = format!("there is no disk `{name}`; there are {}", names.join(", "));
             Failure::new(FOREBAY_E_NOT_FOUND, text)
         })?;
-        out.set(insert_class(&of.scheduler, of.class.on(&disk)?)?);
-        Ok(())
+        out.fill(insert_class(&of.scheduler, of.class.on(&disk)?))
     })
 }
 
@@ -147,8 +144,7 @@ pub unsafe extern "C" fn forebay_class_on_file(
         // SAFETY: the caller's.
         let out = unsafe { Out::new(on_disk, "on_disk")? };
         let disk = of.scheduler.disk_of_file(descriptor(fd)?)?;
-        out.set(insert_class(&of.scheduler, of.class.on(&disk)?)?);
-        Ok(())
+        out.fill(insert_class(&of.scheduler, of.class.on(&disk)?))
     })
 }
 

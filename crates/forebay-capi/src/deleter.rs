@@ -8,7 +8,7 @@ use crate::call::call_done;
 use crate::class::forebay_class;
 use crate::failure::Failure;
 use crate::memory::{Out, OutStruct, SizedStruct, path, read};
-use crate::object::{get, insert, with_class};
+use crate::object::{call_with_class, get, insert};
 
 /// Deletes files at the pace of a class.
 pub type forebay_deleter = u64;
@@ -96,19 +96,16 @@ pub unsafe extern "C" fn forebay_deleter_new(
     options: *const forebay_deleter_options,
     deleter: *mut forebay_deleter,
 ) -> c_int {
-    call_done(|| {
-        with_class(class, |class| {
+    call_with_class(class, |class| {
+        // SAFETY: the caller's.
+        let out = unsafe { Out::new(deleter, "deleter")? };
+        let options = if options.is_null() {
+            DeleterOptions::new()
+        } else {
             // SAFETY: the caller's.
-            let out = unsafe { Out::new(deleter, "deleter")? };
-            let options = if options.is_null() {
-                DeleterOptions::new()
-            } else {
-                // SAFETY: the caller's.
-                unsafe { options_of(&read(options, "options")?)? }
-            };
-            out.set(insert(Deleter::new(class, options)?)?);
-            Ok(())
-        })
+            unsafe { options_of(&read(options, "options")?)? }
+        };
+        out.fill(insert(Deleter::new(class, options)?))
     })
 }
 
@@ -193,8 +190,7 @@ unsafe fn give(deletion: Deletion, place: *mut forebay_deletion) -> Result<(), F
     }
     // SAFETY: as the caller says.
     let out = unsafe { Out::new(place, "deletion")? };
-    out.set(insert(deletion)?);
-    Ok(())
+    out.fill(insert(deletion))
 }
 
 /// Waits until the file is deleted and its blocks are free. `deleted` may be null.

@@ -107,8 +107,7 @@ pub unsafe extern "C" fn forebay_events_new(events: *mut forebay_events) -> c_in
         let out = unsafe { Out::new(events, "events")? };
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let fd = eventfd(0, flags).map_err(std::io::Error::from)?;
-        out.set(insert(Events(Mutex::new(Some(Queue { fd, ready: VecDeque::new() }))))?);
-        Ok(())
+        out.fill(insert(Events(Mutex::new(Some(Queue { fd, ready: VecDeque::new() })))))
     })
 }
 

@@ -25,6 +25,12 @@ impl<T> Out<T> {
         // SAFETY: `new` was promised the place.
         unsafe { self.0.write(value) }
     }
+
+    /// Sets it, unless it came to nothing.
+    pub(crate) fn fill<E: Into<Failure>>(&self, value: Result<T, E>) -> Result<(), Failure> {
+        self.set(value.map_err(E::into)?);
+        Ok(())
+    }
 }
 
 fn null(name: &str) -> Failure {

@@ -1,12 +1,14 @@
 //! What handles stand for, and the table of this process.
 
 use std::any::Any;
+use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Once};
 
 use forebay::{Class, ClassGroup, Deleter, Deletion, Permit, Scheduler};
 
+use crate::call::call_done;
 use crate::code::FOREBAY_E_HANDLE;
 use crate::failure::Failure;
 use crate::table::{Kept, Table};
@@ -191,6 +193,14 @@ pub(crate) fn with_class<R>(
         Either::One(of) => work(&of.class),
         Either::Other(scheduler) => work(&scheduler.current_class()),
     }
+}
+
+/// A call of the library that does `work` with a class, as [`with_class`] does.
+pub(crate) fn call_with_class(
+    handle: u64,
+    work: impl FnOnce(&Class) -> Result<(), Failure>,
+) -> c_int {
+    call_done(|| with_class(handle, work))
 }
 
 /// A handle for a permit.

@@ -66,8 +66,7 @@ pub unsafe extern "C" fn forebay_scheduler_from_file(
             unsafe { (Out::new(scheduler, "scheduler")?, self::path(path, path_len, "path")?) };
         let properties = Properties::load(path).map_err(SchedulerError::from)?;
         let disks = properties.disks.iter().map(DiskConfig::from_properties);
-        out.set(make(disks, flags)?);
-        Ok(())
+        out.fill(make(disks, flags))
     })
 }
 
@@ -95,8 +94,7 @@ pub unsafe extern "C" fn forebay_scheduler_from_rates(
                 config(disk)?
             });
         }
-        out.set(make(configs, flags)?);
-        Ok(())
+        out.fill(make(configs, flags))
     })
 }
 

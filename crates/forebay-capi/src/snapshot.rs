@@ -170,8 +170,7 @@ pub unsafe extern "C" fn forebay_snapshot_take(
                 bugs: counted.bugs,
             });
         }
-        out.set(insert(Counted(counted))?);
-        Ok(())
+        out.fill(insert(Counted(counted)))
     })
 }
 
