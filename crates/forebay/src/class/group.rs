@@ -32,7 +32,7 @@ impl ClassGroup {
     /// As for [`Scheduler::add_class`](crate::Scheduler::add_class); also when
     /// the group was removed.
     pub fn add_class(&self, name: &str, shares: u32) -> Result<Class, ClassError> {
-        let record = self.scheduler.add_class(name, Some(&self.record), shares)?;
+        let record = self.scheduler.registry()?.add_class(name, Some(&self.record), shares)?;
         Ok(Class::of(&self.scheduler, &record))
     }
 
@@ -42,7 +42,8 @@ impl ClassGroup {
     /// As for [`ClassGroup::add_class`]; also when groups nest deeper than
     /// [`CLASS_GROUP_DEPTH_MAX`](forebay_core::CLASS_GROUP_DEPTH_MAX).
     pub fn add_class_group(&self, name: &str, shares: u32) -> Result<Self, ClassError> {
-        let record = self.scheduler.add_class_group(name, Some(&self.record), shares)?;
+        let record =
+            self.scheduler.registry()?.add_class_group(name, Some(&self.record), shares)?;
         Ok(Self::of(&self.scheduler, record))
     }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags};
 
 use crate::sys::descriptor_table::{DescriptorTable, Inbox, TableFile};
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 use crate::sys::workers::{KeptWorker, Workers};
 
 /// Threads of a table at most.
@@ -78,8 +78,8 @@ impl HeldFiles {
     /// Those of [`DescriptorTable::new`].
     pub(super) fn new() -> io::Result<Self> {
         let table = DescriptorTable::new()?;
-        let workers = Workers::in_table(THREADS_MAX, table.threads());
-        let (is_receiving, inbox) = (AtomicBool::new(false), table.inbox());
+        let workers = Workers::new(THREADS_MAX, Some(table.threads.clone()));
+        let (is_receiving, inbox) = (AtomicBool::new(false), table.inbox);
         let (files, leaving) = (Lock::default(), Lock::default());
         let open = Arc::new(OpenFiles { inbox, is_receiving, files, leaving });
         let (last, returning, ends) = (AtomicU64::new(0), Lock::default(), Lock::default());
@@ -200,7 +200,7 @@ impl std::fmt::Debug for HeldFiles {
 impl OpenFiles {
     /// Takes what was sent so far, and returns how many files that were.
     fn receive_all(&self) -> usize {
-        let mut files = self.lock();
+        let mut files = self.files.lock();
         let mut received = 0;
         while let Ok(Some((number, file))) = self.inbox.receive() {
             received += 1;
@@ -216,22 +216,18 @@ impl OpenFiles {
     }
 
     fn get(&self, number: u64) -> Option<Arc<OpenFile>> {
-        if let Some(file) = self.lock().get(&number) {
+        if let Some(file) = self.files.lock().get(&number) {
             return Some(Arc::clone(file));
         }
         self.receive_all();
-        self.lock().get(&number).map(Arc::clone)
+        self.files.lock().get(&number).map(Arc::clone)
     }
 
     fn close(&self, key: LeavingKey) {
         self.receive_all();
-        let file = self.lock().remove(&key.1);
+        let file = self.files.lock().remove(&key.1);
         drop(file);
         self.leaving.lock().remove(&key);
-    }
-
-    fn lock(&self) -> LockGuard<'_, HashMap<u64, Arc<OpenFile>>> {
-        self.files.lock()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::group::GroupState;
 use crate::messages;
 use crate::metrics::DiscardCounts;
 use crate::page_cache::ReadCounts;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 
 /// A class on all disks.
 pub(crate) type ClassRecord = Record<ClassId>;
@@ -102,7 +102,8 @@ pub(crate) struct Record<Id: Node> {
     pub(crate) reads: ReadCounts,
     /// What its deleters delete; of a class.
     pub(crate) discards: DiscardCounts,
-    settings: Lock<Settings>,
+    /// The present settings.
+    pub(crate) settings: Lock<Settings>,
     ids: Box<[AtomicCell<Place<Id>>]>,
 }
 
@@ -131,11 +132,6 @@ impl<Id: Node> Record<Id> {
         self.ids.get(slot)?.load().0
     }
 
-    /// The present settings.
-    pub(crate) fn settings(&self) -> LockGuard<'_, Settings> {
-        self.settings.lock()
-    }
-
     /// Puts it into an I/O group, one of `parts` of its disk, as it is set now.
     pub(crate) fn place(&self, group: &GroupState, parts: u64) -> Result<(), ClassError> {
         let (io, slot) = (&group.io, group.slot);
@@ -143,7 +139,7 @@ impl<Id: Node> Record<Id> {
             Some(parent) => Some(parent.id(slot).ok_or(ClassError::Unknown)?),
             None => None,
         };
-        let Settings { shares, limits } = *self.settings();
+        let Settings { shares, limits } = *self.settings.lock();
         let id = Id::add(io, parent, shares)?;
         id.set_limits(io, &part_of(&limits, parts))?;
         id.name(group, &self.name);

@@ -81,7 +81,7 @@ impl DiskRecord {
         let process = Process::current();
         let (rates, sector) = (Lock::default(), AtomicUsize::new(1));
         let sharing = Lock::default();
-        let (workers, dirty_limits) = (Workers::new(WORKERS_MAX), Arc::default());
+        let (workers, dirty_limits) = (Workers::new(WORKERS_MAX, None), Arc::default());
         let (held_files, failed_files) = (DiskFiles::default(), Arc::default());
         Self {
             name,
@@ -129,13 +129,12 @@ impl DiskRecord {
 
     /// What was given up of a class, and is held still.
     pub(crate) fn held(&self, class: &ClassRecord) -> Held {
-        let mut held = Held::default();
-        for group in self.groups() {
-            if let Some(id) = class.id(group.slot) {
-                group.published_metrics().for_each(|queue| queue.add_held_to(id, &mut held));
-            }
-        }
-        held
+        held_in(self.groups(), class)
+    }
+
+    /// The same of one direction; see [`DiskRecord::groups_of`].
+    pub(super) fn held_of(&self, direction: usize, class: &ClassRecord) -> Held {
+        held_in(self.groups_of(direction), class)
     }
 
     /// Whether reads and writes have a budget each.
@@ -227,4 +226,14 @@ impl DiskRecord {
             nodes => &nodes[numa::node_of_this_thread() % nodes.len()],
         }
     }
+}
+
+fn held_in<'a>(groups: impl Iterator<Item = &'a Arc<DiskGroup>>, class: &ClassRecord) -> Held {
+    let mut held = Held::default();
+    for group in groups {
+        if let Some(id) = class.id(group.slot) {
+            group.published_metrics().for_each(|queue| queue.add_held_to(id, &mut held));
+        }
+    }
+    held
 }

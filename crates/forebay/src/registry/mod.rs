@@ -16,7 +16,7 @@ mod unlisted;
 
 use std::sync::Arc;
 
-use forebay_core::{DiskModel, GroupConfig, Limits, Op, Policy};
+use forebay_core::{DiskModel, GroupConfig, IoGroup, Limits, Op, Policy};
 
 pub(crate) use self::apply::{Applied, check};
 pub(crate) use self::class::{ClassRecord, GroupRecord};
@@ -168,11 +168,8 @@ impl Registry {
         record: &Record<Id>,
         shares: u32,
     ) -> Result<(), ClassError> {
-        for group in self.io_groups() {
-            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
-            refused(record, id.and_then(|id| id.set_shares(&group.io, shares)))?;
-        }
-        record.settings().shares = shares;
+        self.change(record, |id, io| id.set_shares(io, shares))?;
+        record.settings.lock().shares = shares;
         Ok(())
     }
 
@@ -182,12 +179,21 @@ impl Registry {
         limits: &Limits,
     ) -> Result<(), ClassError> {
         let part = part_of(limits, self.parts);
-        for group in self.io_groups() {
-            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
-            refused(record, id.and_then(|id| id.set_limits(&group.io, &part)))?;
-        }
-        record.settings().limits = *limits;
+        self.change(record, |id, io| id.set_limits(io, &part))?;
+        record.settings.lock().limits = *limits;
         Ok(())
+    }
+
+    /// Does something with a record in all I/O groups, up to the first that refuses.
+    fn change<Id: Node>(
+        &self,
+        record: &Record<Id>,
+        change: impl Fn(Id, &IoGroup) -> Result<(), forebay_core::ClassError>,
+    ) -> Result<(), ClassError> {
+        self.io_groups().try_for_each(|group| {
+            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
+            refused(record, id.and_then(|id| change(id, &group.io)))
+        })
     }
 
     fn io_groups(&self) -> impl Iterator<Item = &DiskGroup> {
@@ -222,10 +228,7 @@ impl Registry {
     fn displace<Id: Node>(&self, record: &Record<Id>) -> Result<(), ClassError> {
         // What is put back after a refusal is new there, and has counted
         // nothing: only for work that comes between the two looks.
-        for group in self.io_groups() {
-            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
-            refused(record, id.and_then(|id| id.check_removable(&group.io)))?;
-        }
+        self.change(record, |id, io| id.check_removable(io))?;
         let mut displaced = Vec::new();
         for group in self.io_groups() {
             if let Err(source) = record.displace(&group.io, group.slot) {
@@ -318,6 +321,6 @@ mod tests {
         add(&mut registry, "behind");
         let served = served(&registry, &class);
         assert!(served.iter().all(|count| (95..=115).contains(count)), "{served:?}");
-        assert_eq!(class.settings().limits, limits);
+        assert_eq!(class.settings.lock().limits, limits);
     }
 }

@@ -10,7 +10,7 @@ use forebay_core::Time;
 use super::Registry;
 use super::apply::{Applied, check};
 use super::claims::Claims;
-use super::class::{ClassRecord, GroupRecord, Node, Record, Settings};
+use super::class::{ClassRecord, Node, Record, Settings};
 use super::config::DiskConfig;
 use super::disk::DiskRecord;
 use super::error::{ClassError, SchedulerError};
@@ -71,27 +71,11 @@ impl Shared {
 
     /// The present settings of a class or a group of classes; nothing in a child.
     pub(crate) fn settings_of<Id: Node>(&self, record: &Record<Id>) -> Settings {
-        if self.registry.process().is_here() { *record.settings() } else { Settings::default() }
-    }
-
-    /// Adds a class on all disks.
-    pub(crate) fn add_class(
-        &self,
-        name: &str,
-        parent: Option<&Arc<GroupRecord>>,
-        shares: u32,
-    ) -> Result<Arc<ClassRecord>, ClassError> {
-        self.registry()?.add_class(name, parent, shares)
-    }
-
-    /// Adds a group of classes on all disks.
-    pub(crate) fn add_class_group(
-        &self,
-        name: &str,
-        parent: Option<&Arc<GroupRecord>>,
-        shares: u32,
-    ) -> Result<Arc<GroupRecord>, ClassError> {
-        self.registry()?.add_class_group(name, parent, shares)
+        if self.registry.process().is_here() {
+            *record.settings.lock()
+        } else {
+            Settings::default()
+        }
     }
 
     /// Changes classes, and makes all queues look at what that means for those

@@ -14,7 +14,6 @@ use super::class::ClassRecord;
 use super::disk::DiskRecord;
 use super::shared::Shared;
 use crate::messages;
-use crate::metrics::Held;
 use crate::siblings::{Demand, Segment, Siblings, Slot};
 use crate::sys::clock::Clock;
 use crate::sys::panics::contain;
@@ -94,7 +93,7 @@ impl Looker {
         }
         let parts = self.exchange(now, demands).unwrap_or_else(|error| {
             if !std::mem::replace(&mut self.has_failed, true) {
-                let path = self.segment.path().display();
+                let path = self.segment.path.display();
                 messages::warn(format!(
                     "disk `{}` is not shared with other processes for now: {path}: {error}",
                     disk.name
@@ -116,7 +115,7 @@ impl Looker {
     /// Says what this process wants; returns its parts.
     fn exchange(&mut self, now: Time, demands: [Demand; 2]) -> io::Result<[Option<u32>; 2]> {
         if self.segment.is_gone() {
-            let path: &Path = self.segment.path();
+            let path: &Path = &self.segment.path;
             self.segment = Segment::open(path, false).map_err(io::Error::other)?;
         }
         self.sequence += 1;
@@ -165,7 +164,7 @@ impl Meter {
                 group.all_metrics().fold(waited_nanos, |sum, queue| sum + queue.waited_nanos());
         }
         for class in classes {
-            let held = held(disk, direction, class);
+            let held = disk.held_of(direction, class);
             let (then, rose_at) =
                 before.remove(&class.name).unwrap_or((held.cost_nanos, Time::ZERO));
             let more = held.cost_nanos.saturating_sub(then);
@@ -196,25 +195,15 @@ impl Meter {
     }
 }
 
-fn held(disk: &DiskRecord, direction: usize, class: &ClassRecord) -> Held {
-    let mut held = Held::default();
-    for group in disk.groups_of(direction) {
-        if let Some(id) = class.id(group.slot) {
-            group.published_metrics().for_each(|queue| queue.add_held_to(id, &mut held));
-        }
-    }
-    held
-}
-
 /// The class, or the outermost group that it is in, with its shares.
 fn top(class: &ClassRecord) -> (&str, u32) {
     let Some(mut group) = class.parent.as_ref() else {
-        return (&class.name, class.settings().shares);
+        return (&class.name, class.settings.lock().shares);
     };
     while let Some(parent) = &group.parent {
         group = parent;
     }
-    (&group.name, group.settings().shares)
+    (&group.name, group.settings.lock().shares)
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Scheduler {
     /// The name is in use, the shares are out of range, or there are
     /// [`CLASSES_MAX`](forebay_core::CLASSES_MAX) classes already.
     pub fn add_class(&self, name: &str, shares: u32) -> Result<Class, ClassError> {
-        let record = self.shared.add_class(name, None, shares)?;
+        let record = self.shared.registry()?.add_class(name, None, shares)?;
         Ok(Class::of(&self.shared, &record))
     }
 
@@ -93,7 +93,7 @@ impl Scheduler {
     /// The name is in use, the shares are out of range, or there are
     /// [`CLASS_GROUPS_MAX`](forebay_core::CLASS_GROUPS_MAX) groups already.
     pub fn add_class_group(&self, name: &str, shares: u32) -> Result<ClassGroup, ClassError> {
-        let record = self.shared.add_class_group(name, None, shares)?;
+        let record = self.shared.registry()?.add_class_group(name, None, shares)?;
         Ok(ClassGroup::of(&self.shared, record))
     }
 

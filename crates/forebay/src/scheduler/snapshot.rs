@@ -85,7 +85,7 @@ fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
 }
 
 fn named(class: &ClassRecord) -> ClassSnapshot {
-    let shares = class.settings().shares;
+    let shares = class.settings.lock().shares;
     ClassSnapshot { name: class.name.clone(), shares, ..ClassSnapshot::default() }
 }
 

@@ -73,7 +73,7 @@ forebay_core::debug_as_display!(SharedMemoryError);
 #[derive(Debug)]
 pub(crate) struct Segment {
     file: ParentFd,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The number of the slot, whose first byte is locked as long as the process lives.
     pub(crate) slot: usize,
 }
@@ -128,10 +128,6 @@ impl Segment {
         });
         let full = || SharedMemoryError::Full { path: path.to_owned() };
         Ok(Self { slot: slot.ok_or_else(full)?, ..segment })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Writes the slot of this process, and puts right what others have done to the file.

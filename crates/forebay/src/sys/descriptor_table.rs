@@ -40,8 +40,8 @@ const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
 /// threads, and all that is open in it; the first of them stays as long as this and its
 /// [`TableThreads`] do.
 pub(crate) struct DescriptorTable {
-    threads: TableThreads,
-    inbox: Inbox,
+    pub(crate) threads: TableThreads,
+    pub(crate) inbox: Inbox,
     /// In the table of the process: closed by its threads alone.
     outer: OwnedFd,
 }
@@ -96,14 +96,6 @@ impl DescriptorTable {
         drop(inner);
         let inbox = Inbox { table: number, inner: raw };
         Ok(Self { threads: TableThreads { first }, inbox, outer })
-    }
-
-    pub(crate) fn threads(&self) -> TableThreads {
-        self.threads.clone()
-    }
-
-    pub(crate) const fn inbox(&self) -> Inbox {
-        self.inbox
     }
 
     /// Has a file, under this number, opened in the table by the next [`Inbox::receive`]. It is the
@@ -287,10 +279,7 @@ mod tests {
         call: impl FnOnce() -> R + Send + 'static,
     ) -> R {
         let (tell, told) = channel();
-        table
-            .threads()
-            .spawn("forebay-test", Box::new(move || tell.send(call()).unwrap()))
-            .unwrap();
+        table.threads.spawn("forebay-test", Box::new(move || tell.send(call()).unwrap())).unwrap();
         told.recv().unwrap()
     }
 
@@ -319,7 +308,7 @@ mod tests {
         let Ok(table) = DescriptorTable::new() else { return };
         let file = tempfile::NamedTempFile::new().unwrap();
         table.send(file.as_file().as_fd(), 7).unwrap();
-        let receiver = table.inbox();
+        let receiver = table.inbox;
         let (number, held) = within(&table, move || receiver.receive().unwrap().unwrap());
         let held = held.unwrap();
         assert_eq!(number, 7);
@@ -332,7 +321,7 @@ mod tests {
         within(&table, move || drop(held));
         let count = move || open_here().iter().filter(|open| **open == of).count();
         assert_eq!(within(&table, count), 0);
-        let receiver = table.inbox();
+        let receiver = table.inbox;
         assert!(within(&table, move || receiver.receive().unwrap().is_none()));
         assert!(open_here().contains(&name));
     }
@@ -341,7 +330,7 @@ mod tests {
     fn messages_of_its_threads_reach_no_file() {
         let Ok(table) = DescriptorTable::new() else { return };
         table.send(File::open("/dev/null").unwrap().as_fd(), 1).unwrap();
-        let receiver = table.inbox();
+        let receiver = table.inbox;
         let number = within(&table, move || {
             let (_, file) = receiver.receive().unwrap().unwrap();
             file.and_then(|file| file.borrow().map(|fd| fd.as_raw_fd()))

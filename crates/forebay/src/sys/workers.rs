@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::sys::descriptor_table::TableThreads;
 use crate::sys::fork::Process;
 use crate::sys::library_thread;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 use crate::sys::panics::contain;
 use crate::sys::signals;
 use crate::sys::waker::{KeptWaker, put_off};
@@ -55,17 +55,9 @@ struct State {
 }
 
 impl Workers {
-    pub(crate) fn new(threads_max: usize) -> Self {
-        Self::of(threads_max, None)
-    }
-
-    /// Those of a descriptor table of its own. What runs there is the library's alone: no waker, no
-    /// logger and no hook of others.
-    pub(crate) fn in_table(threads_max: usize, table: TableThreads) -> Self {
-        Self::of(threads_max, Some(table))
-    }
-
-    fn of(threads_max: usize, table: Option<TableThreads>) -> Self {
+    /// Of as many threads at most, which are threads of `table` if one is given. What runs there is
+    /// the library's alone: no waker, no logger and no hook of others.
+    pub(crate) fn new(threads_max: usize, table: Option<TableThreads>) -> Self {
         let (process, state) = (Process::current(), Lock::default());
         let shared = Shared { process, table, threads_max, state, work: Condvar::new() };
         Self { shared: Arc::new(shared) }
@@ -76,7 +68,7 @@ impl Workers {
     /// # Errors
     /// There is none, and none can be had.
     pub(crate) fn keep_one(&self) -> io::Result<KeptWorker> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.kept += 1;
         let kept = KeptWorker { shared: Arc::clone(&self.shared) };
         let starts = state.threads == 0;
@@ -91,7 +83,7 @@ impl Workers {
     /// Has `job` run, after those that were handed over before it. For who [keeps](Self::keep_one)
     /// a thread: more than that cannot always be had.
     pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.jobs.push_back(Box::new(job));
         let wakes = state.idle >= state.jobs.len();
         let threads = state.threads + state.starting;
@@ -138,7 +130,7 @@ impl Workers {
 
     #[cfg(test)]
     fn threads(&self) -> usize {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         state.threads + state.starting
     }
 }
@@ -154,20 +146,20 @@ impl Shared {
                 signals::blocked(|| thread.spawn(move || shared.work())).map(drop)
             }
         };
-        started.inspect_err(|_| self.lock().starting -= 1)
+        started.inspect_err(|_| self.state.lock().starting -= 1)
     }
 
     /// A thread's life.
     fn work(&self) {
         library_thread::begin();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.starting -= 1;
         state.threads += 1;
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
                 contain(job);
-                state = self.lock();
+                state = self.state.lock();
                 continue;
             }
             state.idle += 1;
@@ -186,17 +178,13 @@ impl Shared {
             }
         }
     }
-
-    fn lock(&self) -> LockGuard<'_, State> {
-        self.state.lock()
-    }
 }
 
 impl Drop for KeptWorker {
     fn drop(&mut self) {
         // A child has none of the threads, and maybe for ever a lock that its parent had.
         if self.shared.process.is_here() {
-            let mut state = self.shared.lock();
+            let mut state = self.shared.state.lock();
             state.kept -= 1;
             let may_end = state.kept == 0;
             drop(state);
@@ -223,7 +211,7 @@ mod tests {
 
     #[test]
     fn as_many_threads_as_calls_that_block_and_none_when_idle() {
-        let workers = Workers::new(3);
+        let workers = Workers::new(3, None);
         let (told, done) = mpsc::channel();
         let gates: Vec<_> = (0..5)
             .map(|n| {
@@ -250,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_kept_stays_and_goes_with_the_last_that_kept_it() {
-        let workers = Workers::new(4);
+        let workers = Workers::new(4, None);
         let kept = [workers.keep_one().unwrap(), workers.keep_one().unwrap()];
         (0..4).for_each(|_| workers.run(|| thread::sleep(Duration::from_millis(20))));
         thread::sleep(IDLE_MAX * 2);
@@ -265,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_panic_ends_no_thread_and_calls_are_answered() {
-        let workers = Workers::new(1);
+        let workers = Workers::new(1, None);
         workers.run(|| std::panic::panic_any("a job's own"));
         assert_eq!(smol::block_on(workers.call(|| 7)), 7);
         assert_eq!(workers.threads(), 1);
