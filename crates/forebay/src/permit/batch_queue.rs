@@ -197,25 +197,19 @@ impl PermitQueue {
         waker: KeptWaker,
     ) -> Option<Box<[Ticket]>> {
         let now = self.clock.now();
-        let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         // Wakers are dropped after the lock is released.
         let collected = state.collect(now, batch, waker);
-        state.grant_ready(now, None, &mut wakeups);
-        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
-        self.release(group, state, now, &mut wakeups);
+        self.grant_and_release(group, state, now);
         collected.ok().map(|(granted, _)| granted.tickets)
     }
 
     /// Nobody is interested in a batch any more.
     pub(crate) fn abandon_batch(&self, group: &GroupState, batch: usize) {
         let now = self.clock.now();
-        let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         let abandoned = give_back(group, &mut state, now, batch);
-        state.grant_ready(now, None, &mut wakeups);
-        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
-        self.release(group, state, now, &mut wakeups);
+        self.grant_and_release(group, state, now);
         drop(abandoned);
     }
 
@@ -224,16 +218,13 @@ impl PermitQueue {
     #[cold]
     pub(crate) fn complete_batch(&self, group: &GroupState, tickets: &[Ticket], outcome: Outcome) {
         let now = self.clock.now();
-        let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         for &ticket in tickets {
             if let Ok(completion) = state.queue.complete(now, ticket, outcome) {
                 group.record(state.queue.shard(), &completion, Some(&state.queue));
             }
         }
-        state.grant_ready(now, None, &mut wakeups);
-        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
-        self.release(group, state, now, &mut wakeups);
+        self.grant_and_release(group, state, now);
     }
 }
 

@@ -27,14 +27,11 @@ impl PermitQueue {
     /// changed.
     pub(crate) fn poll(&self, group: &GroupState) {
         let now = self.clock.now();
-        let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         if let Some(model) = group.newer_model(&mut state.model_version) {
             state.queue.set_model(model);
         }
-        state.grant_ready(now, None, &mut wakeups);
-        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
-        self.release(group, state, now, &mut wakeups);
+        self.grant_and_release(group, state, now);
     }
 
     /// The queue, to read its counters.
@@ -155,6 +152,19 @@ impl PermitQueue {
 
     pub(super) fn lock(&self) -> LockGuard<'_, State> {
         self.state.lock_here()
+    }
+
+    /// Grants what may go by now, and unlocks.
+    pub(super) fn grant_and_release<'a>(
+        &'a self,
+        group: &GroupState,
+        mut state: LockGuard<'a, State>,
+        now: Time,
+    ) {
+        let mut wakeups = Wakeups::new();
+        state.grant_ready(now, None, &mut wakeups);
+        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
+        self.release(group, state, now, &mut wakeups);
     }
 
     /// Unlocks, wakes, and goes on granting if there was more than fits into

@@ -100,13 +100,10 @@ impl PermitQueue {
             return matches!(found, PollOutcome::Granted(_));
         }
         let now = self.clock.now();
-        let mut wakeups = Wakeups::new();
         // Stale if it was given up before it was set aside.
         let granted = state.queue.resume(now, ticket).unwrap_or(true);
         let waker = if granted { state.waiters.forget(ticket) } else { None };
-        state.grant_ready(now, None, &mut wakeups);
-        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
-        self.release(group, state, now, &mut wakeups);
+        self.grant_and_release(group, state, now);
         drop(waker);
         granted
     }
@@ -115,7 +112,6 @@ impl PermitQueue {
     /// completed if it was granted meanwhile.
     pub(crate) fn abandon(&self, group: &GroupState, ticket: Ticket) {
         let now = self.clock.now();
-        let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         let (waited, _waker) = state.withdraw(now, ticket);
         if !waited {
@@ -124,8 +120,6 @@ impl PermitQueue {
                 group.record(state.queue.shard(), &completion, Some(&state.queue));
             }
         }
-        state.grant_ready(now, None, &mut wakeups);
-        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
-        self.release(group, state, now, &mut wakeups);
+        self.grant_and_release(group, state, now);
     }
 }
