@@ -384,9 +384,9 @@ impl Engine {
     /// flushes and the like, are never tried and not counted.
     pub fn retries(&self) -> Retries {
         match &*self.executor {
-            Executor::Uring(uring) => uring.retries(),
+            Executor::Uring(uring) => uring.retries,
             Executor::Aio(aio) => aio.retries(),
-            Executor::Threads(threads) => threads.retries(),
+            Executor::Threads(threads) => threads.retries,
             Executor::Null(_) => Retries::default(),
         }
     }
@@ -414,10 +414,10 @@ impl Engine {
 
     fn descriptor(&self) -> &Arc<WakeDescriptor> {
         match &*self.executor {
-            Executor::Uring(uring) => uring.descriptor(),
-            Executor::Aio(aio) => aio.descriptor(),
+            Executor::Uring(uring) => &uring.descriptor,
+            Executor::Aio(aio) => &aio.descriptor,
             Executor::Threads(threads) => threads.descriptor(),
-            Executor::Null(null) => null.descriptor(),
+            Executor::Null(null) => &null.descriptor,
         }
     }
 }

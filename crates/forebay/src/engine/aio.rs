@@ -56,7 +56,7 @@ pub(super) struct Aio {
     /// How often the pool got what the kernel could not do without blocking.
     retries: Retries,
     /// The kernel tells of ends there, whether the engine sleeps or its caller.
-    descriptor: Arc<WakeDescriptor>,
+    pub(super) descriptor: Arc<WakeDescriptor>,
     shutdown_timeout: Duration,
 }
 
@@ -97,10 +97,6 @@ impl Aio {
             descriptor,
             shutdown_timeout,
         })
-    }
-
-    pub(super) const fn descriptor(&self) -> &Arc<WakeDescriptor> {
-        &self.descriptor
     }
 
     /// Queues an operation. Refusals of a batch are left to the next
@@ -259,7 +255,7 @@ impl Aio {
 
     pub(super) fn retries(&self) -> Retries {
         let mut retries = self.retries;
-        retries += self.pool.retries();
+        retries += self.pool.retries;
         retries
     }
 

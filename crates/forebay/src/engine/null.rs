@@ -16,7 +16,7 @@ pub(super) struct Null {
     /// How many of the first in `pushed` were submitted. Were they complete
     /// before, a loop that pushes what it pops would never end.
     done: usize,
-    descriptor: Arc<WakeDescriptor>,
+    pub(super) descriptor: Arc<WakeDescriptor>,
     /// Whether somebody polls the eventfd of `descriptor` between submissions.
     watched: bool,
 }
@@ -26,10 +26,6 @@ impl Null {
     pub(super) fn new(depth_max: u32) -> io::Result<Self> {
         let pushed = VecDeque::with_capacity(depth_max as usize);
         Ok(Self { pushed, done: 0, descriptor: WakeDescriptor::new()?, watched: false })
-    }
-
-    pub(super) const fn descriptor(&self) -> &Arc<WakeDescriptor> {
-        &self.descriptor
     }
 
     pub(super) fn push(&mut self, token: u64, mut operation: Operation) {

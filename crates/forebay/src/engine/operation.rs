@@ -164,7 +164,7 @@ impl Operation {
     }
 
     /// The file of a read or a write, and which of them it is.
-    pub(super) const fn transfer(&self) -> Option<(&DirectFile, Op)> {
+    pub(crate) const fn transfer(&self) -> Option<(&DirectFile, Op)> {
         match self {
             Self::Read { file, .. } | Self::ReadVectored { file, .. } => Some((file, Op::Read)),
             Self::Write { file, .. } | Self::WriteVectored { file, .. } => Some((file, Op::Write)),

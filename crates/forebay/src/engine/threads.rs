@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::nonblocking;
 use super::operation::{Completion, Operation, Retries};
 use super::waker::WakeDescriptor;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 use crate::sys::signals;
 
 /// Performs an operation and waits for its end.
@@ -37,7 +37,7 @@ pub(super) struct Threads {
     done: VecDeque<Completion>,
     /// Whether somebody polls the eventfd of `descriptor` between submissions.
     watched: bool,
-    retries: Retries,
+    pub(super) retries: Retries,
     from_workers: Receiver<Completion>,
     to_engine: Sender<Completion>,
     pool: Arc<Pool>,
@@ -143,10 +143,6 @@ impl Threads {
         self.shutdown_timeout = timeout;
     }
 
-    pub(super) const fn retries(&self) -> Retries {
-        self.retries
-    }
-
     pub(super) fn watch(&mut self) {
         self.watched = true;
         self.pool.descriptor.watch(self.is_busy());
@@ -166,7 +162,7 @@ impl Threads {
         let take = |queue: &mut VecDeque<Job>| {
             queue.iter().position(|job| job.token == token).and_then(|index| queue.remove(index))
         };
-        let job = take(&mut self.pushed).or_else(|| take(&mut self.pool.lock().queue));
+        let job = take(&mut self.pushed).or_else(|| take(&mut self.pool.state.lock().queue));
         let Some(Job { token, operation }) = job else {
             return false;
         };
@@ -179,7 +175,7 @@ impl Threads {
         if self.pushed.is_empty() {
             return Ok(());
         }
-        let mut state = self.pool.lock();
+        let mut state = self.pool.state.lock();
         let queued = state.queue.len() + self.pushed.len();
         let queued = u32::try_from(queued).unwrap_or(u32::MAX);
         let missing = (state.busy + queued).saturating_sub(state.workers);
@@ -220,7 +216,7 @@ impl Drop for Threads {
     /// Waits for the calls that have begun; the rest is not done. A call that
     /// does not end in time keeps its thread and its memory.
     fn drop(&mut self) {
-        let mut state = self.pool.lock();
+        let mut state = self.pool.state.lock();
         state.closed = true;
         let queue = mem::take(&mut state.queue);
         self.pool.work.notify_all();
@@ -239,20 +235,16 @@ impl Drop for Threads {
 }
 
 impl Pool {
-    fn lock(&self) -> LockGuard<'_, PoolState> {
-        self.state.lock()
-    }
-
     /// A worker's life.
     fn work(&self, to_engine: &Sender<Completion>, execute: Execute) {
         while let Some(Job { token, mut operation }) = self.next_job() {
             let result = execute(&mut operation);
             // A dropped engine takes nothing: the operation ends here.
             let _ = to_engine.send(Completion { token, result, operation });
-            self.lock().busy -= 1;
+            self.state.lock().busy -= 1;
             self.descriptor.notify();
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.workers -= 1;
         if state.workers == 0 {
             self.empty.notify_all();
@@ -261,7 +253,7 @@ impl Pool {
 
     /// Waits for a job; `None` when the pool is closed.
     fn next_job(&self) -> Option<Job> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.queue.is_empty() && !state.closed {
             state = state.wait(&self.work);
         }
@@ -302,10 +294,10 @@ mod tests {
         assert_eq!(threads.pop().unwrap().token, 4);
         let pool = Arc::clone(&threads.pool);
         drop(threads);
-        assert!(pool.lock().queue.is_empty());
+        assert!(pool.state.lock().queue.is_empty());
 
         drop(gate);
-        let mut left = pool.lock();
+        let mut left = pool.state.lock();
         while left.workers > 0 {
             left = left.wait(&pool.empty);
         }
@@ -315,11 +307,11 @@ mod tests {
     #[test]
     fn threads_start_when_there_is_work_for_them() {
         let mut threads = Threads::new(3, Duration::from_secs(60), |_| Ok(7)).unwrap();
-        assert_eq!(threads.pool.lock().workers, 0);
+        assert_eq!(threads.pool.state.lock().workers, 0);
         push(&mut threads, 1);
-        assert_eq!(threads.pool.lock().workers, 1);
+        assert_eq!(threads.pool.state.lock().workers, 1);
         push(&mut threads, 9);
-        assert!(threads.pool.lock().workers <= 3);
+        assert!(threads.pool.state.lock().workers <= 3);
         let mut popped = 0;
         while popped < 10 {
             threads.submit_and_wait(None).unwrap();

@@ -49,7 +49,7 @@ pub(super) struct Uring {
     // Dropped first: the kernel must not use the slots when they go.
     ring: IoUring,
     slots: Slots,
-    descriptor: Arc<WakeDescriptor>,
+    pub(super) descriptor: Arc<WakeDescriptor>,
     /// Changes the length of files where the kernel cannot do so for a ring.
     fallback_pool: Option<Threads>,
     /// Whether the kernel tells of completions there where the engine is
@@ -63,7 +63,7 @@ pub(super) struct Uring {
     /// brings in wait for the next, or popping and pushing could go on for
     /// ever.
     ready: usize,
-    retries: Retries,
+    pub(super) retries: Retries,
     shutdown_timeout: Duration,
     /// How often the kernel was entered.
     #[cfg(test)]
@@ -118,10 +118,6 @@ impl Uring {
         uring.arm_poll();
         uring.enter_once(1, 0, None)?;
         Ok(uring)
-    }
-
-    pub(super) const fn descriptor(&self) -> &Arc<WakeDescriptor> {
-        &self.descriptor
     }
 
     /// Queues an operation; gives it back when there is no room. Refusals of
@@ -239,10 +235,6 @@ impl Uring {
             }
         }
         if self.push_slot(id) { Ok(()) } else { Err(Errno::AGAIN) }
-    }
-
-    pub(super) const fn retries(&self) -> Retries {
-        self.retries
     }
 
     /// Asks the kernel to end the operation with `token` early.

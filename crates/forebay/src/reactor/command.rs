@@ -49,35 +49,20 @@ impl Command for Operation {
     }
 
     fn transfers(&self) -> bool {
-        matches!(
-            self,
-            Self::Read { .. }
-                | Self::Write { .. }
-                | Self::ReadVectored { .. }
-                | Self::WriteVectored { .. }
-        )
+        self.transfer().is_some()
     }
 
     fn part_alignment(&self) -> Option<u64> {
-        match self {
-            Self::Read { file, .. } | Self::ReadVectored { file, .. } => {
-                Some(file.offset_alignment() as u64)
-            }
-            Self::Write { file, .. }
-            | Self::WriteVectored { file, .. }
-            | Self::PunchHole { file, .. } => Some(file.write_alignment() as u64),
-            _ => None,
-        }
+        let alignment = match (self, self.transfer()) {
+            (_, Some((file, Op::Read))) => file.offset_alignment(),
+            (_, Some((file, _))) | (Self::PunchHole { file, .. }, _) => file.write_alignment(),
+            _ => return None,
+        };
+        Some(alignment as u64)
     }
 
     fn transfer_alignment(&self) -> u64 {
-        match self {
-            Self::Read { file, .. }
-            | Self::ReadVectored { file, .. }
-            | Self::Write { file, .. }
-            | Self::WriteVectored { file, .. } => file.offset_alignment() as u64,
-            _ => 1,
-        }
+        self.transfer().map_or(1, |(file, _)| file.offset_alignment() as u64)
     }
 
     fn split_off(&mut self, at: u64) -> Option<Rest<Self>> {

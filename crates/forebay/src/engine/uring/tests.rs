@@ -24,7 +24,7 @@ fn next(uring: &mut Uring) -> Completion {
 #[test]
 fn a_truncation_that_blocks_does_not_hold_what_the_ring_does() {
     let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
-    let descriptor = Arc::clone(uring.descriptor());
+    let descriptor = Arc::clone(&uring.descriptor);
     uring.fallback_pool =
         Some(Threads::with_descriptor(descriptor, 1, Duration::from_secs(1), stuck));
     let gate = GATE.lock().unwrap();
@@ -57,9 +57,9 @@ fn what_would_block_is_counted_and_done_by_a_thread_of_the_kernel() {
     let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
     let id = asked(&mut uring);
     assert!(uring.end(id, -Errno::AGAIN.raw_os_error()).is_none(), "it goes on");
-    assert_eq!(uring.retries(), Retries { reads: 0, writes: 1 });
+    assert_eq!(uring.retries, Retries { reads: 0, writes: 1 });
     assert_eq!(next(&mut uring).result.unwrap(), 4096);
-    assert_eq!(uring.retries(), Retries { reads: 0, writes: 1 });
+    assert_eq!(uring.retries, Retries { reads: 0, writes: 1 });
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_refusal_of_the_last_attempt_is_the_callers() {
     uring.slots.get_mut(id).unwrap().attempt = Attempt::InThread;
     let ended = uring.end(id, -Errno::AGAIN.raw_os_error()).unwrap();
     assert_eq!(Errno::from_io_error(&ended.result.unwrap_err()), Some(Errno::AGAIN));
-    assert_eq!(uring.retries(), Retries::default());
+    assert_eq!(uring.retries, Retries::default());
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn what_was_cancelled_between_two_attempts_ends() {
     assert!(uring.cancel(1));
     let ended = uring.end(id, -Errno::AGAIN.raw_os_error()).unwrap();
     assert_eq!(Errno::from_io_error(&ended.result.unwrap_err()), Some(Errno::CANCELED));
-    assert_eq!((uring.retries(), uring.slots.occupied()), (Retries::default(), 0));
+    assert_eq!((uring.retries, uring.slots.occupied()), (Retries::default(), 0));
 }
 
 /// `/dev/full` knows no `RWF_NOWAIT`.
@@ -93,7 +93,7 @@ fn a_file_without_attempts_is_tried_once_and_not_counted() {
         assert_eq!(Errno::from_io_error(&error), Some(Errno::NOSPC));
         assert!(!file.may_not_block());
     }
-    assert_eq!(uring.retries(), Retries::default());
+    assert_eq!(uring.retries, Retries::default());
 }
 
 fn null() -> DirectFile {
