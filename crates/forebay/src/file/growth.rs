@@ -6,7 +6,7 @@ use std::io;
 
 use crate::DirectFile;
 use crate::engine::Operation;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 
 /// What is known of the length of a growing file, all of whose requests come
 /// by here.
@@ -37,7 +37,7 @@ impl Growth {
     /// another write grew it further, the file would lose that.
     pub(super) fn make_room_for(&self, operation: &Operation) -> io::Result<()> {
         let end = |offset: &u64| offset.saturating_add(operation.transfer_len() as u64);
-        let mut lengths = self.lock();
+        let mut lengths = self.lengths.lock();
         match operation {
             Operation::Write { file, offset, .. }
             | Operation::WriteVectored { file, offset, .. } => {
@@ -60,11 +60,7 @@ impl Growth {
 
     /// Where what was written ends.
     pub(super) fn used(&self) -> u64 {
-        self.lock().used
-    }
-
-    fn lock(&self) -> LockGuard<'_, Lengths> {
-        self.lengths.lock()
+        self.lengths.lock().used
     }
 }
 

@@ -16,6 +16,7 @@ pub use self::request::Request;
 pub use crate::io_thread::Timing;
 
 use self::growth::Growth;
+use self::outcome::Outcome;
 use self::send::{Target, refused, send};
 use crate::engine::Operation;
 use crate::io_thread::submitter;
@@ -150,8 +151,13 @@ impl File {
         Ok(Self { shared: Arc::new(Shared { file, disk, growth }) })
     }
 
-    fn target(&self) -> Target<'_> {
-        Target { disk: self.disk(), growth: self.shared.growth.as_ref() }
+    fn send<T: Outcome>(
+        &self,
+        class: &Class,
+        operation: impl FnOnce(DirectFile) -> Operation,
+    ) -> Request<T> {
+        let target = Target { disk: self.disk(), growth: self.shared.growth.as_ref() };
+        send(target, class, operation(self.direct_file().clone()))
     }
 
     /// Reads into `buffer` what the file has from byte `offset` on.
@@ -168,8 +174,7 @@ impl File {
         buffer: B,
         offset: u64,
     ) -> Request<BufResult<B>> {
-        let operation = Operation::read(self.direct_file().clone(), offset, buffer);
-        send(self.target(), class, operation)
+        self.send(class, |file| Operation::read(file, offset, buffer))
     }
 
     /// Writes `buffer` to the file from byte `offset` on.
@@ -186,8 +191,7 @@ impl File {
         buffer: B,
         offset: u64,
     ) -> Request<BufResult<B>> {
-        let operation = Operation::write(self.direct_file().clone(), offset, buffer);
-        send(self.target(), class, operation)
+        self.send(class, |file| Operation::write(file, offset, buffer))
     }
 
     /// [`File::read_at`] into several buffers, one after the other; 1 to
@@ -200,9 +204,7 @@ impl File {
         buffers: Vec<AlignedBuf>,
         offset: u64,
     ) -> Request<BufResult<Vec<AlignedBuf>>> {
-        let file = self.direct_file().clone();
-        let operation = Operation::ReadVectored { file, offset, buffers };
-        send(self.target(), class, operation)
+        self.send(class, |file| Operation::ReadVectored { file, offset, buffers })
     }
 
     /// [`File::write_at`] of several buffers, one after the other; 1 to
@@ -215,9 +217,7 @@ impl File {
         buffers: Vec<AlignedBuf>,
         offset: u64,
     ) -> Request<BufResult<Vec<AlignedBuf>>> {
-        let file = self.direct_file().clone();
-        let operation = Operation::WriteVectored { file, offset, buffers };
-        send(self.target(), class, operation)
+        self.send(class, |file| Operation::WriteVectored { file, offset, buffers })
     }
 
     /// Makes writes that have ended durable, with what is needed to read them
@@ -226,16 +226,14 @@ impl File {
     /// Cancel safety: dropping the answer cancels the flush if it waits; what
     /// was written stays so.
     pub fn sync_data(&self, class: &Class) -> Request<io::Result<()>> {
-        let operation = Operation::SyncData { file: self.direct_file().clone() };
-        send(self.target(), class, operation)
+        self.send(class, |file| Operation::SyncData { file })
     }
 
     /// Makes writes that have ended, and all attributes, durable (`fsync`).
     ///
     /// Cancel safety: as for [`File::sync_data`].
     pub fn sync_all(&self, class: &Class) -> Request<io::Result<()>> {
-        let operation = Operation::SyncAll { file: self.direct_file().clone() };
-        send(self.target(), class, operation)
+        self.send(class, |file| Operation::SyncAll { file })
     }
 
     /// Reserves space for `len` bytes from byte `offset` on; the file grows if
@@ -244,9 +242,7 @@ impl File {
     /// Cancel safety: dropping the answer cancels it if it waits; otherwise it
     /// happens.
     pub fn allocate(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
-        let file = self.direct_file().clone();
-        let operation = Operation::Allocate { file, offset, len };
-        send(self.target(), class, operation)
+        self.send(class, |file| Operation::Allocate { file, offset, len })
     }
 
     /// Gives back the space of `len` bytes from byte `offset` on, which then
@@ -256,9 +252,7 @@ impl File {
     /// Cancel safety: dropping the answer cancels the parts that wait; the
     /// others happen.
     pub fn punch_hole(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
-        let file = self.direct_file().clone();
-        let operation = Operation::PunchHole { file, offset, len };
-        send(self.target(), class, operation)
+        self.send(class, |file| Operation::PunchHole { file, offset, len })
     }
 
     /// Makes the file `len` bytes long: shorter, or longer with zeros. Goes as
@@ -266,8 +260,7 @@ impl File {
     ///
     /// Cancel safety: as for [`File::allocate`].
     pub fn truncate(&self, class: &Class, len: u64) -> Request<io::Result<()>> {
-        let operation = Operation::Truncate { file: self.direct_file().clone(), len };
-        send(self.target(), class, operation)
+        self.send(class, |file| Operation::Truncate { file, len })
     }
 
     /// Makes a [growing](FileOptions::growing) file as short as it was when it
@@ -279,12 +272,12 @@ impl File {
     ///
     /// Cancel safety: as for [`File::allocate`].
     pub fn truncate_to_written(&self, class: &Class) -> Request<io::Result<()>> {
-        let file = self.direct_file().clone();
         match &self.shared.growth {
-            Some(growth) => {
-                send(self.target(), class, Operation::Truncate { file, len: growth.used() })
+            Some(growth) => self.truncate(class, growth.used()),
+            None => {
+                let file = self.direct_file().clone();
+                refused(RequestError::NotGrowing.into(), Operation::SyncAll { file })
             }
-            None => refused(RequestError::NotGrowing.into(), Operation::SyncAll { file }),
         }
     }
 
