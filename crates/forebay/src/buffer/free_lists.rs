@@ -2,7 +2,7 @@
 
 use super::allocation::Allocation;
 use crate::sys::fork::Process;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 
 /// Sizes are powers of two, up to the size of the address space.
 const SIZES: usize = usize::BITS as usize;
@@ -35,23 +35,19 @@ impl FreeLists {
         Self { alignment, bytes_max, process: Process::current(), lists: Lock::default() }
     }
 
-    fn lists(&self) -> LockGuard<'_, Lists> {
-        self.lists.lock()
-    }
-
     /// Bytes that are free.
     pub(super) fn free_bytes(&self) -> usize {
-        self.lists().free_bytes
+        self.lists.lock().free_bytes
     }
 
     /// Bytes that are in use.
     pub(super) fn taken_bytes(&self) -> usize {
-        self.lists().taken_bytes
+        self.lists.lock().taken_bytes
     }
 
     /// A free allocation of `size` bytes, a power of two.
     pub(super) fn take(&self, size: usize) -> Option<Allocation> {
-        let mut lists = self.lists();
+        let mut lists = self.lists.lock();
         let allocation = lists.by_size.get_mut(index(size))?.pop()?;
         lists.free_bytes -= allocation.len();
         Some(allocation)
@@ -59,7 +55,7 @@ impl FreeLists {
 
     /// Counts `size` bytes that were taken, here or from the allocator.
     pub(super) fn count_taken(&self, size: usize) {
-        self.lists().taken_bytes += size;
+        self.lists.lock().taken_bytes += size;
     }
 
     /// Keeps an allocation of a buffer that is gone, or frees it when there is
@@ -68,7 +64,7 @@ impl FreeLists {
         if !self.process.is_here() {
             return;
         }
-        let mut lists = self.lists();
+        let mut lists = self.lists.lock();
         lists.taken_bytes -= allocation.len();
         let bytes = lists.free_bytes.saturating_add(allocation.len());
         if bytes > self.bytes_max {

@@ -135,7 +135,8 @@ unsafe impl IoBufMut for Vec<u8> {
 /// Buffers of one length, which are initialised as a whole.
 macro_rules! initialised {
     ($($buffer:ty),+) => {$(
-        // SAFETY: its memory stays where it is until it is dropped, and is initialised.
+        // SAFETY: its memory stays where it is until it is dropped, is initialised, and nobody
+        // else writes to it.
         unsafe impl IoBuf for $buffer {
             fn stable_ptr(&self) -> *const u8 {
                 self.as_ptr()
@@ -149,7 +150,12 @@ macro_rules! initialised {
                 self.len()
             }
         }
+    )+};
+}
 
+/// Those of them that can be read into.
+macro_rules! writable {
+    ($($buffer:ty),+) => {$(
         // SAFETY: its bytes are its own, also where others share the allocation.
         unsafe impl IoBufMut for $buffer {
             fn stable_mut_ptr(&mut self) -> *mut u8 {
@@ -161,19 +167,5 @@ macro_rules! initialised {
     )+};
 }
 
-initialised!(Box<[u8]>, AlignedBuf);
-
-// SAFETY: the bytes are there for ever, and nobody writes to them.
-unsafe impl IoBuf for &'static [u8] {
-    fn stable_ptr(&self) -> *const u8 {
-        self.as_ptr()
-    }
-
-    fn bytes_init(&self) -> usize {
-        self.len()
-    }
-
-    fn bytes_total(&self) -> usize {
-        self.len()
-    }
-}
+initialised!(&'static [u8], Box<[u8]>, AlignedBuf);
+writable!(Box<[u8]>, AlignedBuf);

@@ -143,7 +143,7 @@ impl Target {
 
     /// It is touched from now on; false if it was cancelled before.
     pub(super) fn begin(&self) -> bool {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if inner.progress.state != DeletionState::Waiting {
             return false;
         }
@@ -153,16 +153,16 @@ impl Target {
 
     /// One more file belongs to it.
     pub(super) fn add_file(&self) {
-        self.lock().open += 1;
+        self.inner.lock().open += 1;
     }
 
     pub(super) fn add_total(&self, bytes: u64) {
-        self.lock().progress.bytes_total += bytes;
+        self.inner.lock().progress.bytes_total += bytes;
     }
 
     /// Bytes of it that another deleter has freed.
     pub(super) fn take_off(&self, bytes: u64) {
-        let total = &mut self.lock().progress.bytes_total;
+        let total = &mut self.inner.lock().progress.bytes_total;
         *total = total.saturating_sub(bytes);
     }
 
@@ -174,7 +174,7 @@ impl Target {
     }
 
     pub(super) fn add_step(&self, bytes: u64) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.progress.steps += 1;
         inner.progress.bytes_freed += bytes;
     }
@@ -198,7 +198,7 @@ impl Target {
     }
 
     fn change(&self, change: impl FnOnce(&mut Inner)) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let before = inner.progress.state;
         change(&mut inner);
         if inner.progress.state == before {
@@ -213,11 +213,7 @@ impl Target {
     /// Not in a child, which has none of its parent's deletions.
     fn checked(&self) -> Result<LockGuard<'_, Inner>, DeleteError> {
         self.process.check().map_err(|forked: Forked| DeleteError::new(&self.path, forked))?;
-        Ok(self.lock())
-    }
-
-    fn lock(&self) -> LockGuard<'_, Inner> {
-        self.inner.lock()
+        Ok(self.inner.lock())
     }
 
     fn is_removed(&self, inner: &Inner) -> Option<Result<(), DeleteError>> {
@@ -353,7 +349,7 @@ impl Future for Deletion {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        let waker = self.target.lock().waiters.remove(self.id);
+        let waker = self.target.inner.lock().waiters.remove(self.id);
         drop(waker);
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct EntryName {
 
 /// Names that no other deleter gives.
 pub(super) struct EntryNames {
-    owner: u64,
+    pub(super) owner: u64,
     next: u64,
 }
 
@@ -46,10 +46,6 @@ impl EntryName {
 impl EntryNames {
     pub(super) const fn new(owner: u64) -> Self {
         Self { owner: owner & !GIVEN_UP, next: 0 }
-    }
-
-    pub(super) const fn owner(&self) -> u64 {
-        self.owner
     }
 
     pub(super) fn next(&mut self) -> EntryName {

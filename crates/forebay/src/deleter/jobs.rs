@@ -50,11 +50,14 @@ impl From<DeleteErrorCause> for NotDone {
     }
 }
 
+/// What was flushed, with the results.
+type Flushed<T> = Vec<(Arc<T>, Result<(), Errno>)>;
+
 /// Files whose removal is not durable yet.
 #[derive(Default)]
 struct Batch {
-    directories: Vec<(Arc<Directory>, Result<(), Errno>)>,
-    trashes: Vec<(Arc<Trash>, Result<(), Errno>)>,
+    directories: Flushed<Directory>,
+    trashes: Flushed<Trash>,
     waiting: Vec<(Item, Arc<Directory>)>,
     over: Vec<(Arc<Target>, UnlinkReason, Arc<Directory>)>,
 }
@@ -217,7 +220,7 @@ impl Worker {
             return Ok(Arc::clone(trash));
         }
         let name = self.shared.options.trash_name.clone();
-        let trash = Trash::open(&directory, &name, self.names.owner(), true)?;
+        let trash = Trash::open(&directory, &name, self.names.owner, true)?;
         let trash = trash.map(Arc::new).ok_or(Errno::NOENT).during(DeleteOperation::OpenTrash)?;
         if let Some(known) = self.directories.trash_of(&directory) {
             *known = Some(Arc::clone(&trash));
@@ -247,7 +250,7 @@ impl Worker {
         let trash = match known {
             Some(trash) => Some(trash),
             None => {
-                let (name, owner) = (&self.shared.options.trash_name, self.names.owner());
+                let (name, owner) = (&self.shared.options.trash_name, self.names.owner);
                 Trash::open(&directory, name, owner, false)?.map(Arc::new)
             }
         };
@@ -268,8 +271,9 @@ impl Worker {
     /// Makes what is in `batch` durable, and says so.
     fn flush(&mut self, mut batch: Batch) {
         for (item, directory) in std::mem::take(&mut batch.waiting) {
-            let flushed = batch.flush_directory(&directory).and_then(|()| match &item.place {
-                Place::Trash(entry) => batch.flush_trash(&entry.trash),
+            let flushed = once(&mut batch.directories, &directory, Directory::flush);
+            let flushed = flushed.and_then(|()| match &item.place {
+                Place::Trash(entry) => once(&mut batch.trashes, &entry.trash, Trash::flush),
                 Place::Held(_) => Ok(()),
             });
             match flushed.during(DeleteOperation::Flush) {
@@ -281,33 +285,25 @@ impl Worker {
             }
         }
         for (target, reason, directory) in std::mem::take(&mut batch.over) {
-            let flushed = batch.flush_directory(&directory).during(DeleteOperation::Flush);
+            let flushed = once(&mut batch.directories, &directory, Directory::flush);
+            let flushed = flushed.during(DeleteOperation::Flush);
             self.shared.end(&target, flushed.map(|()| DeletedHow::Unlinked(reason)));
         }
     }
 }
 
-impl Batch {
-    /// Once for each.
-    fn flush_directory(&mut self, directory: &Arc<Directory>) -> Result<(), Errno> {
-        let known = self.directories.iter().find(|(known, _)| Arc::ptr_eq(known, directory));
-        if let Some((_, flushed)) = known {
-            return *flushed;
-        }
-        let flushed = directory.flush();
-        self.directories.push((Arc::clone(directory), flushed));
-        flushed
+/// Flushes `this` unless it was; what came of it.
+fn once<T>(
+    earlier: &mut Flushed<T>,
+    this: &Arc<T>,
+    flush: impl Fn(&T) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    if let Some((_, flushed)) = earlier.iter().find(|(known, _)| Arc::ptr_eq(known, this)) {
+        return *flushed;
     }
-
-    fn flush_trash(&mut self, trash: &Arc<Trash>) -> Result<(), Errno> {
-        let known = self.trashes.iter().find(|(known, _)| Arc::ptr_eq(known, trash));
-        if let Some((_, flushed)) = known {
-            return *flushed;
-        }
-        let flushed = trash.flush();
-        self.trashes.push((Arc::clone(trash), flushed));
-        flushed
-    }
+    let flushed = flush(this);
+    earlier.push((Arc::clone(this), flushed));
+    flushed
 }
 
 /// Unlinks a file and keeps it open, if nobody else has it.

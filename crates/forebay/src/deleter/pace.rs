@@ -14,15 +14,10 @@ const CREDIT_MAX: u64 = SECOND / 2;
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     /// All that was freed is paid for by then.
-    next: Option<Time>,
+    pub(super) next: Option<Time>,
 }
 
 impl Pace {
-    /// When the next step may begin.
-    pub(super) fn next(&self) -> Option<Time> {
-        self.next
-    }
-
     /// Whether a step may begin.
     pub(super) fn is_open(&self, now: Time) -> bool {
         self.next.is_none_or(|next| next <= now)
@@ -77,7 +72,7 @@ mod tests {
         let (mut now, mut bytes, mut commands) = (Time::from_nanos(SECOND), 0, 0);
         let end = now.plus_nanos(10 * SECOND);
         loop {
-            if let Some(next) = pace.next() {
+            if let Some(next) = pace.next {
                 now = now.max(next);
             }
             if now >= end {
@@ -112,9 +107,9 @@ mod tests {
         assert!(!pace.is_open(at(1)) && pace.is_open(at(2)));
         pace.rest(at(60));
         pace.pay(at(60), (100, Some(100)), (1, None));
-        assert_eq!(pace.next(), Some(at(61)));
+        assert_eq!(pace.next, Some(at(61)));
         pace.pay(at(90), (100, Some(100)), (1, None));
-        assert_eq!(pace.next(), Some(Time::from_nanos(90 * SECOND + SECOND / 4 * 3)));
+        assert_eq!(pace.next, Some(Time::from_nanos(90 * SECOND + SECOND / 4 * 3)));
         pace.hurry(at(90));
         assert!(pace.is_open(at(90)));
     }

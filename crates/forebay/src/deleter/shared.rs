@@ -14,7 +14,7 @@ use crate::messages;
 use crate::metrics::{DiscardCounts, Waiting};
 use crate::permit::Parking;
 use crate::sys::fork::Process;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 
 /// What the thread is asked for.
 pub(super) enum Job {
@@ -89,7 +89,7 @@ impl Shared {
     /// end at once. Not in a child.
     pub(super) fn ask(&self, jobs: Vec<Job>) -> bool {
         let max = self.options.files_max;
-        let mut inbox = self.lock();
+        let mut inbox = self.inbox.lock();
         let mut refused = Vec::new();
         for job in jobs {
             if inbox.files >= max && matches!(job, Job::Delete(_)) {
@@ -112,19 +112,19 @@ impl Shared {
 
     /// The thread is there, and is woken here.
     pub(super) fn begin(&self, parking: &Arc<Parking>) {
-        self.lock().parking = Some(Arc::clone(parking));
+        self.inbox.lock().parking = Some(Arc::clone(parking));
     }
 
     /// The thread ended without having done all.
     pub(super) fn note_panic(&self) {
         messages::report_invariant("a deleter's thread panicked");
-        let mut inbox = self.lock();
+        let mut inbox = self.inbox.lock();
         (inbox.running, inbox.parking) = (false, None);
     }
 
     /// There is no thread to be had.
     pub(super) fn fail(&self, cause: &DeleteErrorCause) {
-        let mut inbox = self.lock();
+        let mut inbox = self.inbox.lock();
         inbox.running = false;
         let jobs = std::mem::take(&mut inbox.jobs);
         inbox.files = inbox.files.saturating_sub(jobs.len());
@@ -133,18 +133,18 @@ impl Shared {
     }
 
     pub(super) fn has_jobs(&self) -> bool {
-        !self.lock().jobs.is_empty()
+        !self.inbox.lock().jobs.is_empty()
     }
 
     pub(super) fn take_jobs(&self, max: usize) -> VecDeque<Job> {
-        let mut inbox = self.lock();
+        let mut inbox = self.inbox.lock();
         let count = inbox.jobs.len().min(max);
         inbox.jobs.drain(..count).collect()
     }
 
     /// Whether the thread may end: nothing was asked for meanwhile.
     pub(super) fn try_end(&self) -> bool {
-        let mut inbox = self.lock();
+        let mut inbox = self.inbox.lock();
         let ends = inbox.jobs.is_empty();
         if ends {
             inbox.running = false;
@@ -171,7 +171,7 @@ impl Shared {
 
     /// A file of an earlier process is to be deleted, too.
     pub(super) fn adopt(&self, target: &Target) {
-        self.lock().files += 1;
+        self.inbox.lock().files += 1;
         target.add_file();
     }
 
@@ -183,11 +183,7 @@ impl Shared {
 
     /// One that waited waits no more.
     pub(super) fn forget(&self) {
-        let mut inbox = self.lock();
+        let mut inbox = self.inbox.lock();
         inbox.files = inbox.files.saturating_sub(1);
-    }
-
-    fn lock(&self) -> LockGuard<'_, Inbox> {
-        self.inbox.lock()
     }
 }

@@ -248,7 +248,7 @@ mod tests {
         let directory = Arc::new(Directory::open(dir.path(), &class).unwrap());
         let mut names = EntryNames::new(7);
         let (name, of_trash) = (OsStr::new("name"), OsStr::new(".trash"));
-        let trash = Trash::open(&directory, of_trash, names.owner(), true).unwrap().unwrap();
+        let trash = Trash::open(&directory, of_trash, names.owner, true).unwrap().unwrap();
         let there = dir.path().join(name);
         fs::create_dir_all(there.join("inside")).unwrap();
         let entry = trash.take(&directory, name, &mut names).unwrap();

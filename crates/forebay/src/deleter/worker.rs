@@ -56,7 +56,7 @@ impl Worker {
             }
             if has_work {
                 let look = self.now().plus_nanos(LOOK_PERIOD);
-                self.sleep_until(self.pace.next().map(|next| next.min(look)));
+                self.sleep_until(self.pace.next.map(|next| next.min(look)));
                 continue;
             }
             self.pace.rest(now);

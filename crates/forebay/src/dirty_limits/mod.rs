@@ -3,7 +3,7 @@
 mod room_queue;
 
 pub(crate) use self::room_queue::RoomQueue;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 use crate::sys::waker::KeptWaker;
 use crate::wait_list::WaiterId;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -55,7 +55,7 @@ impl DirtyLimits {
 
     /// The account of the class of that name.
     pub(crate) fn class(self: &Arc<Self>, name: &str) -> ClassDirt {
-        let mut lists = self.lock();
+        let mut lists = self.lists.lock();
         lists.classes.retain(|(_, dirt)| dirt.strong_count() > 0);
         let known = lists.classes.iter().find(|(known, _)| known == name);
         let of_class = known.and_then(|(_, dirt)| dirt.upgrade()).unwrap_or_else(|| {
@@ -71,10 +71,6 @@ impl DirtyLimits {
         let least = CLASS_LEAST.saturating_sub(of_class);
         let most = CLASS_MAX.saturating_sub(of_class).min(DISK_MAX.saturating_sub(total));
         (of_class > 0).then_some(least.max(most))
-    }
-
-    fn lock(&self) -> LockGuard<'_, Lists> {
-        self.lists.lock()
     }
 }
 
@@ -108,7 +104,7 @@ impl ClassDirt {
     /// [`Self::try_add`]; if not, `waker` is woken in turn when there is room, and all files of the
     /// disk hand over what they have.
     pub(crate) fn add_or_wait(&self, bytes: u64, id: WaiterId, waker: KeptWaker) -> bool {
-        let mut lists = self.limits.lock();
+        let mut lists = self.limits.lists.lock();
         let at = lists.queue_of(&self.of_class).unwrap_or_else(|| {
             lists.queues.push((Arc::clone(&self.of_class), RoomQueue::default()));
             lists.queues.len() - 1
@@ -135,7 +131,7 @@ impl ClassDirt {
     /// `file` has dirt that it has not handed over. Returns `false` if it has to hand it over at
     /// once, because somebody waits for room.
     pub(crate) fn list(&self, file: Weak<dyn HandOver>) -> bool {
-        let mut lists = self.limits.lock();
+        let mut lists = self.limits.lists.lock();
         let nobody_waits = lists.queues.is_empty();
         if nobody_waits {
             // Those that are gone are left out each time the list would grow, and it grows if few
@@ -156,7 +152,7 @@ impl ClassDirt {
         if !self.anybody_waits() {
             return Vec::new();
         }
-        let mut lists = self.limits.lock();
+        let mut lists = self.limits.lists.lock();
         let waker = self.take_out(&mut lists, id);
         drop(lists);
         drop(waker);
@@ -184,7 +180,7 @@ impl ClassDirt {
         if !self.anybody_waits() {
             return Vec::new();
         }
-        let mut lists = self.limits.lock();
+        let mut lists = self.limits.lists.lock();
         let mut woken = Vec::new();
         for (of_class, queue) in &mut lists.queues {
             let room = self.limits.room(of_class.load(SeqCst), self.limits.total());

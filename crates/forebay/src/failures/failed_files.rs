@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType, Statx, StatxFlags};
 use super::file_failures::FileFailures;
 use crate::page_cache::{HeldFile, disk_number};
 use crate::sys::fork::Process;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 
 /// Failed files that nobody writes, at most: beyond that, the one is forgotten that nobody has
 /// written for the longest time.
@@ -61,7 +61,7 @@ impl FailedFiles {
     /// Those of `statx(2)`.
     pub(crate) fn open(self: &Arc<Self>, file: BorrowedFd<'_>) -> io::Result<Option<OpenFailures>> {
         let Some(id) = FileId::of(file)? else { return Ok(None) };
-        let mut files = self.lock();
+        let mut files = self.0.lock();
         let known = files.known.entry(id);
         let known = known.or_insert_with(|| Known { failures: Arc::default(), holders: 0 });
         known.holders += 1;
@@ -74,10 +74,6 @@ impl FailedFiles {
             id,
             failures,
         }))
-    }
-
-    fn lock(&self) -> LockGuard<'_, Files> {
-        self.0.lock()
     }
 }
 
@@ -144,7 +140,7 @@ impl Deref for OpenFailures {
 impl Drop for OpenFailures {
     fn drop(&mut self) {
         if self.process.is_here() {
-            self.files.lock().close(self.id);
+            self.files.0.lock().close(self.id);
         }
     }
 }
@@ -174,16 +170,16 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let open = || files.open(file.as_fd()).unwrap().unwrap();
         drop(open());
-        assert_eq!(files.lock().known.len(), 0);
+        assert_eq!(files.0.lock().known.len(), 0);
         drop(failed(&files, &file));
-        assert_eq!(files.lock().known.len(), 1);
+        assert_eq!(files.0.lock().known.len(), 1);
         let again = open();
         assert!(again.check(10).is_err(), "by whom ever it is opened");
         again.wrote(&(0..10), again.errors());
         again.begin_flush().end(&Ok(Some(true)));
         again.check(10).unwrap();
         drop(again);
-        assert_eq!(files.lock().known.len(), 0);
+        assert_eq!(files.0.lock().known.len(), 0);
         let (reader, _writer) = io::pipe().unwrap();
         assert!(files.open(reader.as_fd()).unwrap().is_none());
     }
@@ -194,7 +190,7 @@ mod tests {
         let many: Vec<_> = (0..=UNHELD_MAX + 2).map(|_| tempfile::tempfile().unwrap()).collect();
         let open = failed(&files, &many[0]);
         many[1..].iter().for_each(|file| drop(failed(&files, file)));
-        assert_eq!(files.lock().known.len(), UNHELD_MAX + 1);
+        assert_eq!(files.0.lock().known.len(), UNHELD_MAX + 1);
         let is_failed = |n: usize| files.open(many[n].as_fd()).unwrap().unwrap().check(10).is_err();
         assert!(!is_failed(1) && is_failed(3) && is_failed(UNHELD_MAX + 2));
         drop(open);

@@ -10,7 +10,7 @@ use super::error::Cause;
 use super::failed_ranges::{FailedRanges, Outcome, Scope};
 use super::ranges::Ranges;
 use crate::page_cache::{HeldFile, take_errors};
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 
 /// Errors that say nothing about the file's bytes: the call could not be made.
 const NO_FAILURES: [i32; 6] =
@@ -56,25 +56,25 @@ impl FileFailures {
 
     /// A writer has written a range, and before that asked for [`Self::errors`].
     pub(crate) fn wrote(&self, range: &Range<u64>, errors_before: u64) {
-        self.lock().ranges.wrote(range, errors_before);
+        self.state.lock().ranges.wrote(range, errors_before);
     }
 
     /// These pages were seen dirty.
     pub(crate) fn saw(&self, pages: &Ranges) {
         if !pages.is_empty() {
-            self.lock().ranges.saw(pages);
+            self.state.lock().ranges.saw(pages);
         }
     }
 
     /// What is failed now and was not written by a writer.
     pub(crate) fn failed_of_others(&self) -> Ranges {
-        self.lock().ranges.failed_of_others()
+        self.state.lock().ranges.failed_of_others()
     }
 
     /// These bytes were written again by others, and written back, unless there was an error after
     /// the first `errors`.
     pub(crate) fn clear(&self, pages: &Ranges, errors: u64) {
-        self.lock().ranges.clear(pages, errors);
+        self.state.lock().ranges.clear(pages, errors);
     }
 
     /// A range is about to be written back.
@@ -89,17 +89,17 @@ impl FileFailures {
 
     /// Fails if something of the file, which has `len` bytes, is failed.
     pub(crate) fn check(&self, len: u64) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let failure = state.ranges.failure(len).map(|(range, cause)| cause.of_range(range));
         failure.map_or(Ok(()), Err)
     }
 
     pub(super) fn is_needed(&self) -> bool {
-        self.lock().ranges.is_needed()
+        self.state.lock().ranges.is_needed()
     }
 
     fn begin(&self, scope: Scope) -> WriteBackCall<'_> {
-        WriteBackCall { failures: self, number: self.lock().ranges.begin(scope) }
+        WriteBackCall { failures: self, number: self.state.lock().ranges.begin(scope) }
     }
 
     /// To be called before a flush through the engine's description `file`. Fails with an error of
@@ -123,10 +123,6 @@ impl FileFailures {
         let files: Vec<_> = self.files.lock().iter().filter_map(Weak::upgrade).collect();
         files.iter().filter_map(|file| file.take_errors()).reduce(|any, told| any | told)
     }
-
-    fn lock(&self) -> LockGuard<'_, State> {
-        self.state.lock()
-    }
 }
 
 impl WriteBackCall<'_> {
@@ -140,7 +136,7 @@ impl WriteBackCall<'_> {
     pub(crate) fn end_and_settle(self, result: &io::Result<Option<bool>>) {
         let failures = self.failures;
         let until = self.end_with(outcome(result));
-        let mut state = failures.lock();
+        let mut state = failures.state.lock();
         state.waiting += 1;
         while !state.ranges.is_settled(until) {
             state = state.wait(&failures.call_ended);
@@ -153,7 +149,7 @@ impl WriteBackCall<'_> {
         if matches!(outcome, Outcome::Failed(_)) {
             failures.take_errors();
         }
-        let mut state = failures.lock();
+        let mut state = failures.state.lock();
         let until = state.ranges.end(self.number, outcome);
         failures.errors.store(state.ranges.errors(), Ordering::SeqCst);
         let wakes = state.waiting > 0;

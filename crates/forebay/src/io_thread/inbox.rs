@@ -41,7 +41,7 @@ impl<M> Inbox<M> {
     /// Sends a request, which is to be answered; the thread is woken if it
     /// sleeps. Nothing is made of it if there is no room.
     pub(super) fn send_request(&self, message: impl FnOnce() -> M) -> Result<(), InboxFull> {
-        let mut state = self.lock();
+        let mut state = self.state.lock_here();
         if state.unanswered >= REQUESTS_MAX {
             return Err(InboxFull);
         }
@@ -52,12 +52,12 @@ impl<M> Inbox<M> {
 
     /// Sends what is not answered.
     pub(super) fn send(&self, message: M) {
-        Self::post(self.lock(), message);
+        Self::post(self.state.lock_here(), message);
     }
 
     /// Tells the thread to end.
     pub(super) fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock_here();
         state.closed = true;
         let waker = state.waker.clone();
         drop(state);
@@ -67,7 +67,7 @@ impl<M> Inbox<M> {
     /// Moves what has come into `messages`, which is empty; `answered` requests
     /// are done. False when the thread is to end.
     pub(super) fn take(&self, messages: &mut Vec<M>, answered: usize) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock_here();
         if answered > state.unanswered {
             report_invariant("a request was answered that was not counted when it was sent");
         }
@@ -79,7 +79,7 @@ impl<M> Inbox<M> {
     /// The thread has broken down, which has ended all requests that it had. It
     /// is restarted, and is woken by `waker`. False when it is to end.
     pub(super) fn restart(&self, waker: EngineWaker, is_request: impl Fn(&&M) -> bool) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock_here();
         state.waker = waker;
         state.unanswered = state.messages.iter().filter(is_request).count();
         !state.closed
@@ -88,7 +88,7 @@ impl<M> Inbox<M> {
     /// Ends all requests that have come to a thread that has broken down. False
     /// when the thread is to end.
     pub(super) fn return_all(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock_here();
         state.unanswered = 0;
         let messages = mem::take(&mut state.messages);
         let closed = state.closed;
@@ -105,9 +105,5 @@ impl<M> Inbox<M> {
         if let Some(waker) = waker {
             waker.wake();
         }
-    }
-
-    fn lock(&self) -> HereGuard<'_, State<M>> {
-        self.state.lock_here()
     }
 }

@@ -12,7 +12,7 @@ use forebay_driver::QueueClass;
 use super::inbox::{Inbox, InboxFull};
 use crate::engine::Operation;
 use crate::messages;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 use crate::sys::panics::contain;
 use crate::sys::waker::KeptWaker;
 
@@ -157,7 +157,7 @@ impl Reply {
         // which may come back here, and the last waker of a task can end it.
         let mut waker = None;
         loop {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if let Some(answer) = state.answer.take() {
                 return Poll::Ready(answer);
             }
@@ -177,7 +177,7 @@ impl Reply {
 
     /// Answers an request that was not sent.
     pub(crate) fn refuse(&self, error: io::Error) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(Submission { operation, .. }) = state.request.take() else {
             return messages::report_invariant("a reply that was not sent has no request");
         };
@@ -186,7 +186,7 @@ impl Reply {
 
     /// Nobody waits any more. Returns whether an I/O thread may still have it.
     pub(crate) fn abandon(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.abandoned = true;
         let (request, waker) = (state.request.take(), state.waker.take());
         let is_done = state.answer.take().is_some();
@@ -199,7 +199,7 @@ impl Reply {
     /// Nobody waits any more, and the request goes on to its end. Until then it keeps `disk`, and
     /// with it the I/O threads. Returns the answer if it is there already.
     pub(crate) fn detach(&self, disk: Arc<dyn Any + Send + Sync>) -> Option<Completion> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let answer = state.answer.take();
         let waker = state.waker.take();
         let unused = match &answer {
@@ -213,14 +213,14 @@ impl Reply {
 
     /// Takes back what no I/O thread has yet: nobody waits for it any more.
     pub(crate) fn take_back(&self) -> Option<Operation> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let request = state.request.take()?;
         state.abandoned = true;
         Some(request.operation)
     }
 
     fn take_request(&self, key: usize) -> Option<Submission> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let request = state.request.take()?;
         state.key = Some(key);
         Some(request)
@@ -228,12 +228,12 @@ impl Reply {
 
     /// What the I/O thread calls it, while it has it.
     pub(super) fn key(&self) -> Option<usize> {
-        self.lock().key
+        self.state.lock().key
     }
 
     /// Hands the answer over. Returns whom to wake.
     fn answer(&self, answer: Completion) -> Option<KeptWaker> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.key = None;
         let detached = state.detached.take();
         if state.abandoned || detached.is_some() {
@@ -245,10 +245,6 @@ impl Reply {
         }
         state.answer = Some(answer);
         state.waker.take()
-    }
-
-    fn lock(&self) -> LockGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -272,7 +268,7 @@ impl Promise {
 impl Drop for Promise {
     fn drop(&mut self) {
         if let Some(reply) = self.reply.take() {
-            let request = reply.lock().request.take();
+            let request = reply.state.lock().request.take();
             let operation = request.map_or_else(Operation::nothing, |request| request.operation);
             let error = io::Error::other(WorkerPanicked);
             if let Some(waker) = reply.answer(Completion::refusal(error, operation)) {

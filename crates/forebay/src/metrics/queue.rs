@@ -11,7 +11,7 @@ use super::histogram::{Histogram, add};
 use super::snapshot::ClassSnapshot;
 use crate::engine::{Backend, Retries};
 use crate::messages;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::Lock;
 
 /// Counters are published so often while there is work, in nanoseconds.
 const PUBLISH_NANOS: u64 = 1_000_000;
@@ -100,7 +100,7 @@ impl Default for QueueMetrics {
 impl QueueMetrics {
     /// A new queue takes the place of one that has ended.
     pub(crate) fn begin(&self) {
-        let mut published = self.lock();
+        let mut published = self.published.lock();
         published.add_up();
         published.added_up.clear();
         let Published { now, earlier, .. } = &mut *published;
@@ -161,7 +161,7 @@ impl QueueMetrics {
 
     /// Shows the queue's counters. For the owner of the queue.
     pub(crate) fn publish_now(&self, queue: &IoQueue, retries: Retries) {
-        let Published { now, .. } = &mut *self.lock();
+        let Published { now, .. } = &mut *self.published.lock();
         now.totals = queue.counters();
         now.classes.clear();
         now.classes.extend_from_slice(queue.classes());
@@ -170,15 +170,15 @@ impl QueueMetrics {
 
     /// Notes what executes the queue's requests; `None` when it ends.
     pub(crate) fn set_backend(&self, backend: Option<Backend>) {
-        self.lock().backend = backend;
+        self.published.lock().backend = backend;
     }
 
     pub(crate) fn backend(&self) -> Option<Backend> {
-        self.lock().backend
+        self.published.lock().backend
     }
 
     pub(crate) fn add_totals_to(&self, totals: &mut QueueCounters, retries: &mut Retries) {
-        let Published { now, earlier, .. } = &*self.lock();
+        let Published { now, earlier, .. } = &*self.published.lock();
         for counters in [earlier, now] {
             totals.merge(&counters.totals);
             *retries += counters.retries;
@@ -188,14 +188,14 @@ impl QueueMetrics {
     /// Bytes of all classes so far, by [`Op::index`](forebay_core::Op::index). They never fall,
     /// whichever classes go.
     pub(crate) fn bytes(&self) -> [u64; 4] {
-        let mut published = self.lock();
+        let mut published = self.published.lock();
         published.add_up();
         published.bytes
     }
 
     /// The class goes, and another may have its place.
     pub(crate) fn note_removed(&self, class: ClassId) {
-        let mut published = self.lock();
+        let mut published = self.published.lock();
         published.add_up();
         if let Some(counted) = published.added_up.get_mut(class.index()) {
             counted.removed = Some(class);
@@ -204,12 +204,12 @@ impl QueueMetrics {
 
     /// Whether the window has given up any request.
     pub(crate) fn has_given_up(&self) -> bool {
-        let Published { now, earlier, .. } = &*self.lock();
+        let Published { now, earlier, .. } = &*self.published.lock();
         now.totals.overdue > 0 || earlier.totals.overdue > 0
     }
 
     pub(crate) fn add_held_to(&self, class: ClassId, held: &mut Held) {
-        let Published { now, earlier, .. } = &*self.lock();
+        let Published { now, earlier, .. } = &*self.published.lock();
         for counters in [earlier, now] {
             let counters = counters.classes.get(class.index());
             if let Some(counters) = counters.filter(|counters| counters.are_of(class)) {
@@ -227,7 +227,7 @@ impl QueueMetrics {
 
     /// For how long work waited for the disk, or for others that were behind, in nanoseconds.
     pub(crate) fn waited_nanos(&self) -> u64 {
-        let blocked = self.lock().now.totals.blocked_nanos;
+        let blocked = self.published.lock().now.totals.blocked_nanos;
         let counts = |reason: &Blocked| !matches!(reason, Blocked::Empty | Blocked::ClassLimit);
         let reasons = Blocked::ALL.into_iter().filter(counts);
         reasons.fold(0, |sum, reason| sum.wrapping_add(blocked[reason.index()]))
@@ -235,7 +235,7 @@ impl QueueMetrics {
 
     /// Adds how many requests of each of these classes were in the disk when it last showed.
     pub(crate) fn add_in_disk_to(&self, classes: &[(ClassId, String)], counts: &mut [u32]) {
-        let Published { now, .. } = &*self.lock();
+        let Published { now, .. } = &*self.published.lock();
         for ((class, _), count) in classes.iter().zip(counts) {
             let counters = now.classes.get(class.index());
             let counters = counters.filter(|counters| counters.are_of(*class));
@@ -244,7 +244,7 @@ impl QueueMetrics {
     }
 
     pub(crate) fn add_class_to(&self, class: ClassId, snapshot: &mut ClassSnapshot) {
-        let Published { now, earlier, .. } = &*self.lock();
+        let Published { now, earlier, .. } = &*self.published.lock();
         for counters in [earlier, now] {
             let counters = counters.classes.get(class.index());
             if let Some(counters) = counters.filter(|counters| counters.are_of(class)) {
@@ -254,10 +254,6 @@ impl QueueMetrics {
         if let Some(histograms) = self.histograms(class) {
             histograms.add_to(snapshot);
         }
-    }
-
-    fn lock(&self) -> LockGuard<'_, Published> {
-        self.published.lock()
     }
 }
 

@@ -4,19 +4,12 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use libc::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPROF, SIGSEGV, SIGSYS, SIGTRAP, SIGVTALRM};
+
 /// Signals of a fault in the thread itself, which a thread that blocks them cannot report, and
 /// those by which profilers sample threads.
-const NOT_BLOCKED: [libc::c_int; 9] = [
-    libc::SIGABRT,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGPROF,
-    libc::SIGSEGV,
-    libc::SIGSYS,
-    libc::SIGTRAP,
-    libc::SIGVTALRM,
-];
+const NOT_BLOCKED: [libc::c_int; 9] =
+    [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPROF, SIGSEGV, SIGSYS, SIGTRAP, SIGVTALRM];
 
 /// Calls `start`, whose new threads block the signals that are sent to the process.
 ///
