@@ -82,8 +82,8 @@ impl Service for CloudDisk {
         let len = if moves { command.len } else { 0 };
         let operations = len.div_ceil(operation_bytes).max(1);
         // A command goes as soon as those before it are paid for.
-        let turn = self.operations.free_at().max(at);
-        let moved = self.bytes.free_at().max(at);
+        let turn = self.operations.free_at.max(at);
+        let moved = self.bytes.free_at.max(at);
         self.operations.serve(at, transfer(operations, burst_iops));
         self.bytes.serve(at, transfer(len, bandwidth));
         let admitted = turn.max(moved).max(self.pay(at, operations));

@@ -141,7 +141,7 @@ impl FlashDisk {
         let mut done = at;
         for page in pages {
             let mut start = at;
-            if self.parameters.program == 0 && self.drain.free_at() > at {
+            if self.parameters.program == 0 && self.drain.free_at > at {
                 let longest = span(self.parameters.suspend).units();
                 start = at.plus(DiskTime::from_units(self.chance.below(longest)));
                 self.drain.serve(at, DiskTime::from_units(read.units() / dies));

@@ -96,18 +96,14 @@ impl Due {
 /// One thing at a time, in the order of arrival.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Server {
-    free_at: DiskTime,
+    /// When all work so far is done.
+    pub(crate) free_at: DiskTime,
 }
 
 impl Server {
     /// Does `work` that arrives at `at`, and says when it is done.
     pub(crate) fn serve(&mut self, at: DiskTime, work: DiskTime) -> DiskTime {
         self.free_at = self.free_at.max(at).plus(work);
-        self.free_at
-    }
-
-    /// When all work so far is done.
-    pub(crate) fn free_at(&self) -> DiskTime {
         self.free_at
     }
 }

@@ -191,7 +191,7 @@ impl Service for SurfaceDisk {
         let cost = self.costs.cost(op, len);
         self.mix.add(op, cost);
         let price = self.price.of(self.mix.write_part());
-        let start = self.gate.free_at().minus(self.slack).max(at);
+        let start = self.gate.free_at.minus(self.slack).max(at);
         let work = self.random(priced(cost, price));
         self.gate.serve(at, work);
         // a large request takes longer than a small one by its transfer

@@ -17,7 +17,7 @@ use super::violation::Wrong;
 /// own.
 const TICKS: u64 = 200;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Conservation {
     /// The tick and the wake-up latency.
     notice_nanos: u64,
@@ -47,15 +47,7 @@ pub(super) struct State {
 impl Conservation {
     /// `patience_nanos` is the tick of the scheduler, if nobody is waited for longer than some of it.
     pub(super) fn new(notice_nanos: u64, patience_nanos: Option<u64>) -> Self {
-        Self {
-            notice_nanos,
-            patience_nanos,
-            longest_in_disk: 0,
-            dispatched: false,
-            waits_since: None,
-            unused_since: None,
-            empty_since: None,
-        }
+        Self { notice_nanos, patience_nanos, ..Self::default() }
     }
 
     pub(super) fn dispatched(&mut self) {

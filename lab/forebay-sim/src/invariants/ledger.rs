@@ -7,13 +7,14 @@ use forebay_core::{Completion, IoQueue, Ticket, Time};
 use super::violation::Wrong;
 
 /// The tickets of one queue.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ledger {
     /// By the index of the tickets.
     entries: Vec<Option<Entry>>,
     /// Requests that wait, by class.
     queued: Vec<u32>,
-    waiting: usize,
+    /// Requests that wait.
+    pub(super) waiting: usize,
     held: usize,
     /// What the budget counts, in the order of dispatch: their ticket's index, and when it was.
     in_disk: BTreeMap<u64, (usize, Time)>,
@@ -53,17 +54,7 @@ enum State {
 
 impl Ledger {
     pub(super) fn new(classes: usize) -> Self {
-        Self {
-            entries: Vec::new(),
-            queued: vec![0; classes],
-            waiting: 0,
-            held: 0,
-            in_disk: BTreeMap::new(),
-            in_disk_cost: 0,
-            dispatches: 0,
-            overdue: 0,
-            given_up: Vec::new(),
-        }
+        Self { queued: vec![0; classes], ..Self::default() }
     }
 
     /// What the queue has given up since this was last asked.
@@ -74,11 +65,6 @@ impl Ledger {
     /// Requests of a class that wait.
     pub(super) fn queued(&self, class: usize) -> u32 {
         self.queued[class]
-    }
-
-    /// Requests that wait.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting
     }
 
     /// When the oldest request in the disk that is not given up was dispatched.

@@ -367,7 +367,7 @@ impl Invariants {
             let ledger = &watch.ledgers[position];
             if shard.is_free {
                 let waits = |class: usize| ledger.queued(class) > 0 && !is_capped(class);
-                state.someone_waits |= ledger.waiting() > 0 && (0..self.classes.len()).any(waits);
+                state.someone_waits |= ledger.waiting > 0 && (0..self.classes.len()).any(waits);
                 state.oldest = state.oldest.into_iter().chain(ledger.oldest()).min();
             }
             let Some(starvation) = &mut watch.starvation else { continue };

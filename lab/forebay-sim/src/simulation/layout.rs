@@ -18,7 +18,7 @@ pub(super) struct Extent {
     /// Bytes after which the offsets of a growing file begin again.
     len: u64,
     /// Bytes of each of several files.
-    file_size: u64,
+    pub(super) file_size: u64,
     /// Bytes of each extent of the files; 0 if each is one.
     extent_size: u64,
 }
@@ -40,11 +40,6 @@ impl Extent {
     fn area(&self) -> Area {
         let Self { start, len, file_size, extent_size } = *self;
         Area { start, end: start.saturating_add(len), file_size, extent_size }
-    }
-
-    /// Bytes of one file.
-    pub(super) fn file_size(&self) -> u64 {
-        self.file_size
     }
 }
 

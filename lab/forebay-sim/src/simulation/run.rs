@@ -65,7 +65,7 @@ impl Simulation {
     fn next_time(&self) -> Option<Time> {
         let disk = self.env.engine.disk.next_event().unwrap_or(Time::MAX);
         let next = disk.min(self.env.alarms.first_time());
-        let next = next.min(self.events.next_time()).min(self.watch.next_time());
+        let next = next.min(self.events.next_time()).min(self.watch.next);
         let sample = self.series.as_ref().map(|series| series.sample_ends());
         let next = sample.map_or(next, |ends| next.min(ends));
         (next < Time::MAX).then(|| next.max(self.now))

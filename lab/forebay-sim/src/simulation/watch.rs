@@ -15,9 +15,10 @@ use crate::disk::{MembersInFlight, SimDisk};
 const PERIOD_NANOS: u64 = 100_000_000;
 
 /// Looks at what the queues have counted, ten times a second in the measured part of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Watch {
-    next: Time,
+    /// When to look next.
+    pub(super) next: Time,
     /// What was seen when the measured part began.
     baseline: Option<DiskLook>,
     /// What the members of an array had in flight until then, as [`SimDisk::members`] says.
@@ -27,17 +28,7 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new(measured: MeasuredInterval) -> Self {
-        Self {
-            next: measured.from,
-            baseline: None,
-            members: MembersInFlight::default(),
-            busiest: BusiestSecond::default(),
-        }
-    }
-
-    /// When to look next.
-    pub(super) fn next_time(&self) -> Time {
-        self.next
+        Self { next: measured.from, ..Self::default() }
     }
 
     /// Looks if it is time to.

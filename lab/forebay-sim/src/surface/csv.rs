@@ -336,7 +336,7 @@ fn absent(file: &str, cells: &[Cell]) -> Result<Vec<(f64, f64)>, ConfigError> {
     Ok(all.filter(|&wanted| cells.iter().all(|cell| load(cell) != wanted)).collect())
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let text: String = text.chars().take(QUOTED_MAX).collect();
     text.escape_debug().to_string()
 }

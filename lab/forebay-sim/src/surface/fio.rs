@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Deserializer;
 
 use super::carried::{Carried, Scales};
+use super::csv::quoted;
 use super::fio_job::{Job, Judged};
 use super::grid::Grid;
 
@@ -22,8 +23,6 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The largest loads: far above any disk.
 const BANDWIDTH_MAX: f64 = 1e15;
 const IOPS_MAX: f64 = 1e12;
-/// This many characters of a name are quoted.
-const QUOTED_MAX: usize = 80;
 
 /// What fio prints, as far as it is looked at.
 #[derive(Deserialize)]
@@ -172,9 +171,4 @@ fn load(rest: &str) -> Option<(f64, f64)> {
         (value <= max).then_some(value)
     };
     Some((figure("write_bw", BANDWIDTH_MAX)?, figure("r_iops", IOPS_MAX)?))
-}
-
-fn quoted(text: &str) -> String {
-    let text: String = text.chars().take(QUOTED_MAX).collect();
-    text.escape_debug().to_string()
 }

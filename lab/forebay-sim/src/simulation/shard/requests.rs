@@ -27,7 +27,7 @@ impl Shard {
         let (op, place, len) = match action.work {
             Work::Io { op, offset, len } => (op, offset, u64::from(len)),
             Work::Unlink(file) => {
-                let size = job.extent.file_size();
+                let size = job.extent.file_size;
                 (Op::Discard, file.saturating_mul(size), size)
             }
             Work::Cpu(_) => return,
