@@ -24,16 +24,13 @@ const OVERHEAD_MAX: Duration = Duration::from_micros(250);
 
 /// Answers everything after the same time: long enough that all threads
 /// sleep in between, as they do alongside a real load.
+#[derive(Default)]
 pub(crate) struct FixedDelay {
     under_way: VecDeque<(Time, u64)>,
 }
 
 impl FixedDelay {
     const DELAY: Duration = Duration::from_micros(300);
-
-    pub(crate) const fn new() -> Self {
-        Self { under_way: VecDeque::new() }
-    }
 }
 
 impl SimDisk for FixedDelay {

@@ -26,7 +26,7 @@ pub(crate) struct Timeline {
     state: Mutex<TimelineState>,
     /// The disk thread sleeps too long, or is to end.
     changed: Condvar,
-    store: Arc<Store>,
+    pub(crate) store: Arc<Store>,
     copiers: mpsc::Sender<DataReply>,
 }
 
@@ -64,10 +64,6 @@ impl Timeline {
             store,
             copiers,
         }
-    }
-
-    pub(crate) fn store(&self) -> &Store {
-        &self.store
     }
 
     /// Gives a request to the disk; the reply leaves when the disk has completed it.

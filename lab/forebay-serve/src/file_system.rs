@@ -167,7 +167,7 @@ impl Filesystem for DiskFile {
         } else if len == 0 {
             reply.data(&[]);
         } else {
-            let mark = self.timeline.store().mark();
+            let mark = self.timeline.store.mark();
             self.timeline.submit(Command { op: Op::Read, offset, len }, mark, Reply::Read(reply));
         }
     }
@@ -193,7 +193,7 @@ impl Filesystem for DiskFile {
         if self.clip(offset, len) < len {
             return reply.error(Errno::ENOSPC);
         }
-        match self.timeline.store().write(offset, data) {
+        match self.timeline.store.write(offset, data) {
             Ok(mark) => {
                 let command = Command { op: Op::Write, offset, len };
                 self.timeline.submit(command, mark, Reply::Write(reply));
@@ -204,7 +204,7 @@ impl Filesystem for DiskFile {
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         let command = Command { op: Op::Flush, offset: 0, len: 0 };
-        let mark = self.timeline.store().mark();
+        let mark = self.timeline.store.mark();
         self.timeline.submit(command, mark, Reply::Empty(reply));
     }
 
@@ -225,7 +225,7 @@ impl Filesystem for DiskFile {
         if !self.is_aligned(offset, length) || len == 0 {
             return reply.error(Errno::EINVAL);
         }
-        match self.timeline.store().discard(offset, len) {
+        match self.timeline.store.discard(offset, len) {
             Ok(mark) => {
                 let command = Command { op: Op::Discard, offset, len };
                 self.timeline.submit(command, mark, Reply::Empty(reply));

@@ -58,7 +58,7 @@ impl Served {
         let mountpoint = mountpoint.canonicalize()?;
         let store = Arc::new(Store::new(config)?);
         let copiers = spawn_copiers(&store, config.realtime)?;
-        let timeline = Arc::new(Timeline::new(Box::new(FixedDelay::new()), store, copiers));
+        let timeline = Arc::new(Timeline::new(Box::new(FixedDelay::default()), store, copiers));
         let disk_thread = DiskThread::spawn(&timeline, config.realtime)?;
         let file = DiskFile::new(Arc::clone(&timeline), config);
         let mut session = Session::new(file, &mountpoint, &options())
@@ -109,7 +109,7 @@ impl Served {
     /// flush has covered is lost in part, and from there on everything fails with `EIO`. Without
     /// meaning on a disk without a [write cache](ServeConfig::write_cache).
     pub fn cut_power_after(&self, writes: u64) {
-        self.timeline.store().cut_after(writes);
+        self.timeline.store.cut_after(writes);
     }
 
     /// The power is back. Who has the disk open should let go of it first, for what it remembers
@@ -118,18 +118,18 @@ impl Served {
     /// # Errors
     /// Those of the file with the data, at the cut: what is left is not what a disk leaves.
     pub fn restore_power(&self) -> io::Result<()> {
-        self.timeline.store().restore()
+        self.timeline.store.restore()
     }
 
     /// What the write cache holds and has lost, if the disk has one.
     pub fn write_cache(&self) -> Option<WriteCacheStats> {
-        self.timeline.store().cache_stats()
+        self.timeline.store.cache_stats()
     }
 
     /// Whether a write has failed with `ENOSPC` since the data took all the memory that it
     /// [may take](ServeConfig::memory_max).
     pub fn was_memory_full(&self) -> bool {
-        self.timeline.store().was_full()
+        self.timeline.store.was_full()
     }
 
     /// Whether it is served no more, since someone else has unmounted it.
