@@ -40,24 +40,23 @@ pub struct Verdict {
 
 /// All that there is to say.
 pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
-    let mut all: Vec<Verdict> = beforehand(&run.target).into_iter().collect();
-    let mut add = |warns: bool, text: String| all.push(Verdict { warns, text });
+    let mut all = Verdicts(beforehand(&run.target).into_iter().collect());
     let stalls = run.phases.iter().map(|phase| phase.samples.stalls);
-    stalls::told(stalls).into_iter().for_each(|text| add(true, text));
-    sector(fit, &mut add);
-    seeks(fit, &mut add);
-    buffer(fit, &mut add);
-    buffer_left(run, fit, &mut add);
-    credits(run, fit, &mut add);
-    steady("reads", &fit.read_steadiness, fit, &mut add);
-    steady("writes", &fit.write_steadiness, fit, &mut add);
-    below_knee(fit, &mut add);
-    caches(run, fit, &mut add);
-    bounds(run, fit, &mut add);
-    behaviour(fit, &mut add);
-    discards(run, fit, &mut add);
-    files(fit, &mut add);
-    all
+    stalls::told(stalls).into_iter().for_each(|text| all.warn(text));
+    sector(fit, &mut all);
+    seeks(fit, &mut all);
+    buffer(fit, &mut all);
+    buffer_left(run, fit, &mut all);
+    credits(run, fit, &mut all);
+    steady("reads", &fit.read_steadiness, fit, &mut all);
+    steady("writes", &fit.write_steadiness, fit, &mut all);
+    below_knee(fit, &mut all);
+    caches(run, fit, &mut all);
+    bounds(run, fit, &mut all);
+    behaviour(fit, &mut all);
+    discards(run, fit, &mut all);
+    files(fit, &mut all);
+    all.0
 }
 
 /// What to do with what was found, and how long it is known to last.
@@ -137,64 +136,67 @@ pub fn beforehand(target: &TargetInfo) -> Option<Verdict> {
     Some(Verdict { warns: true, text })
 }
 
-type AddVerdict<'a> = dyn FnMut(bool, String) + 'a;
+/// The verdicts so far.
+struct Verdicts(Vec<Verdict>);
 
-fn sector(fit: &Fit, add: &mut AddVerdict<'_>) {
-    let (sector, measured) = (fit.sector, fit.sector.measured());
-    match sector.stated {
-        Some(stated) if sector.disagrees() => add(
-            true,
-            format!(
-                "The device says that its sectors have {stated} bytes; it behaves like one of \
-                 {measured}. Make file systems with blocks of at least {measured} bytes."
-            ),
-        ),
-        _ if measured == 0 => add(
-            false,
-            String::from("The disk's rates were too uneven to tell how large its sectors are."),
-        ),
-        Some(_) if measured == sector.tried_from && measured > 512 => add(
-            false,
-            format!(
-                "Sectors smaller than {measured} bytes cannot be told apart through this file \
-                 system."
-            ),
-        ),
-        _ => add(false, sector_measured(sector)),
+impl Verdicts {
+    /// Something should be done.
+    fn warn(&mut self, text: impl Into<String>) {
+        self.add(true, text);
+    }
+
+    /// Nothing is to be done.
+    fn note(&mut self, text: impl Into<String>) {
+        self.add(false, text);
+    }
+
+    fn add(&mut self, warns: bool, text: impl Into<String>) {
+        self.0.push(Verdict { warns, text: text.into() });
     }
 }
 
-fn seeks(fit: &Fit, add: &mut AddVerdict<'_>) {
+fn sector(fit: &Fit, all: &mut Verdicts) {
+    let (sector, measured) = (fit.sector, fit.sector.measured());
+    match sector.stated {
+        Some(stated) if sector.disagrees() => all.warn(format!(
+            "The device says that its sectors have {stated} bytes; it behaves like one of \
+             {measured}. Make file systems with blocks of at least {measured} bytes."
+        )),
+        _ if measured == 0 => {
+            all.note("The disk's rates were too uneven to tell how large its sectors are.");
+        }
+        Some(_) if measured == sector.tried_from && measured > 512 => all.note(format!(
+            "Sectors smaller than {measured} bytes cannot be told apart through this file system."
+        )),
+        _ => all.note(sector_measured(sector)),
+    }
+}
+
+fn seeks(fit: &Fit, all: &mut Verdicts) {
     let Some(seeks) = fit.seeks else { return };
     let found = format!(
         "reads of 128 KiB are {:.1} +- {:.1} times as fast in sequence as at random places",
         seeks.times, seeks.margin
     );
     match seeks.known() {
-        Some(true) => add(false, format!("It has a head that seeks: {found}.")),
+        Some(true) => all.note(format!("It has a head that seeks: {found}.")),
         Some(false) => {}
-        None => add(
-            true,
-            format!(
-                "Whether it has a head that seeks is not known, since its rates were uneven: {found}. \
-                 The files say nothing of it: with a head, add `seeks: true` to `forebay.yaml`."
-            ),
-        ),
+        None => all.warn(format!(
+            "Whether it has a head that seeks is not known, since its rates were uneven: {found}. \
+             The files say nothing of it: with a head, add `seeks: true` to `forebay.yaml`."
+        )),
     }
 }
 
-fn buffer(fit: &Fit, add: &mut AddVerdict<'_>) {
+fn buffer(fit: &Fit, all: &mut Verdicts) {
     if let Some(buffer) = fit.buffer {
-        add(
-            true,
-            format!(
-                "Writes went at {:.0} MB/s until a buffer of about {:.1} GB was full, and at {:.0} \
-                 since.",
-                buffer.before / 1e6,
-                buffer.bytes as f64 / 1e9,
-                buffer.behind / 1e6
-            ),
-        );
+        all.warn(format!(
+            "Writes went at {:.0} MB/s until a buffer of about {:.1} GB was full, and at {:.0} \
+             since.",
+            buffer.before / 1e6,
+            buffer.bytes as f64 / 1e9,
+            buffer.behind / 1e6
+        ));
     }
 }
 
@@ -208,79 +210,64 @@ fn sector_measured(sector: Sector) -> String {
     }
 }
 
-fn buffer_left(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
+fn buffer_left(run: &Run, fit: &Fit, all: &mut Verdicts) {
     if fit.lasting.write_bandwidth
         && let Some(bytes) = crate::sustained::buffer_left(run)
     {
         let gb = bytes as f64 / 1e9;
-        add(
-            false,
-            format!(
-                "A write buffer of more than {gb:.1} GB, emptied while it fills, would not have \
-                 been seen: longer budgets look for larger ones."
-            ),
-        );
+        all.note(format!(
+            "A write buffer of more than {gb:.1} GB, emptied while it fills, would not have \
+             been seen: longer budgets look for larger ones."
+        ));
     }
 }
 
-fn credits(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
+fn credits(run: &Run, fit: &Fit, all: &mut Verdicts) {
     let minutes = |seconds: f64| format!("{:.0} minutes", seconds / 60.0);
     match fit.credits {
         Some(Credits { burst, spent: Some(spent), .. }) => {
             let Spent { lasting, left, margin, left_at } = spent;
             let on_end = left / (burst - lasting.mean).max(f64::MIN_POSITIVE);
-            add(
-                true,
-                format!(
-                    "It has credits: {burst:.0} operations per second with them, {:.0} without, which \
-                     is in the files. {left:.0} +- {margin:.0} credits were left {} into the \
-                     measurement, enough for {} on end; they were used up, and come back at {:.0} \
-                     per second.",
-                    lasting.mean,
-                    minutes(left_at),
-                    minutes(on_end),
-                    lasting.mean
-                ),
-            );
+            all.warn(format!(
+                "It has credits: {burst:.0} operations per second with them, {:.0} without, which \
+                 is in the files. {left:.0} +- {margin:.0} credits were left {} into the \
+                 measurement, enough for {} on end; they were used up, and come back at {:.0} \
+                 per second.",
+                lasting.mean,
+                minutes(left_at),
+                minutes(on_end),
+                lasting.mean
+            ));
         }
-        Some(Credits { burst, held_seconds, held_operations, .. }) => add(
-            true,
-            format!(
-                "No credits were seen to run out: at up to {burst:.0} per second it did \
-                 {held_operations} operations on end, in {}. Of a burst that lasts longer the end \
-                 would not have been seen. Look for longer (--watch), allow more to be written \
-                 (--write-limit), or look while nothing else uses the disk.",
-                minutes(held_seconds)
-            ),
-        ),
-        None if run.watch_hours > 0 && run.complete => add(
-            false,
-            String::from(
-                "It has no credits: a volume that has some does as many reads as writes, and this \
-                 disk does not, or does more than any volume, or has a head.",
-            ),
+        Some(Credits { burst, held_seconds, held_operations, .. }) => all.warn(format!(
+            "No credits were seen to run out: at up to {burst:.0} per second it did \
+             {held_operations} operations on end, in {}. Of a burst that lasts longer the end \
+             would not have been seen. Look for longer (--watch), allow more to be written \
+             (--write-limit), or look while nothing else uses the disk.",
+            minutes(held_seconds)
+        )),
+        None if run.watch_hours > 0 && run.complete => all.note(
+            "It has no credits: a volume that has some does as many reads as writes, and this \
+             disk does not, or does more than any volume, or has a head.",
         ),
         None => {}
     }
 }
 
-fn steady(what: &str, steadiness: &Steadiness, fit: &Fit, add: &mut AddVerdict<'_>) {
+fn steady(what: &str, steadiness: &Steadiness, fit: &Fit, all: &mut Verdicts) {
     if fit.spent().is_some() {
         return;
     }
     let minutes = steadiness.observed_seconds / 60.0;
     if let Some(burst) = steadiness.burst {
         let on = if fit.lasting.may_have_credits { " on credits" } else { "" };
-        add(
-            true,
-            format!(
-                "Small {what} ran at {:.0} per second until {:.0} s into the measurement, and at \
-                 {:.0} since: a burst{on}. The lower figure is in the files.",
-                burst.high, burst.seconds, burst.low
-            ),
-        );
+        all.warn(format!(
+            "Small {what} ran at {:.0} per second until {:.0} s into the measurement, and at \
+             {:.0} since: a burst{on}. The lower figure is in the files.",
+            burst.high, burst.seconds, burst.low
+        ));
     } else if steadiness.burst_excess > 0.0 {
-        add(
+        all.add(
             steadiness.burst_excess > EXCESS_MAX,
             format!(
                 "The first small {what} ran {:.0} % faster than {minutes:.1} minutes later.",
@@ -289,98 +276,76 @@ fn steady(what: &str, steadiness: &Steadiness, fit: &Fit, add: &mut AddVerdict<'
         );
     }
     if steadiness.is_known() {
-        add(false, format!("Small {what} are steady: watched for {minutes:.0} minutes."));
+        all.note(format!("Small {what} are steady: watched for {minutes:.0} minutes."));
     } else if steadiness.trace.len() >= 5 && !steadiness.level {
         let (range, slope) = (steadiness.range * 100.0, steadiness.slope * 100.0);
-        add(
-            true,
-            format!(
-                "Small {what} are not steady: over the last rounds they range over {range:.0} % \
-                 and drift by {slope:.0} %. Measure again when nothing else uses the disk, or with \
-                 `--budget thorough`."
-            ),
-        );
+        all.warn(format!(
+            "Small {what} are not steady: over the last rounds they range over {range:.0} % \
+             and drift by {slope:.0} %. Measure again when nothing else uses the disk, or with \
+             `--budget thorough`."
+        ));
     }
 }
 
 /// With fewer requests in flight latencies are no longer, unless something came between.
-fn below_knee(fit: &Fit, add: &mut AddVerdict<'_>) {
+fn below_knee(fit: &Fit, all: &mut Verdicts) {
     for pair in fit.below_knee.windows(2) {
         let [fewer, more] = pair else { continue };
         if fewer.percent < more.percent && fewer.p99_us > more.p99_us * P99_FALLS {
-            add(
-                true,
-                format!(
-                    "The p99 at {} % of the knee, {:.0} us, is in doubt: it is higher than that at \
-                     {} %, {:.0} us, so something else used the disk meanwhile. Measure again when \
-                     nothing does.",
-                    fewer.percent, fewer.p99_us, more.percent, more.p99_us
-                ),
-            );
+            all.warn(format!(
+                "The p99 at {} % of the knee, {:.0} us, is in doubt: it is higher than that at \
+                 {} %, {:.0} us, so something else used the disk meanwhile. Measure again when \
+                 nothing does.",
+                fewer.percent, fewer.p99_us, more.percent, more.p99_us
+            ));
         }
     }
 }
 
-fn caches(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
+fn caches(run: &Run, fit: &Fit, all: &mut Verdicts) {
     let base = fit.base_latency_us;
     if let Some(cached) = fit.cached_latency_us.filter(|&cached| cached < base * CACHED) {
-        add(
-            true,
-            format!(
-                "Reading one MiB over and over takes {cached:.0} us per request, elsewhere \
-                 {base:.0} us: something below the file system caches."
-            ),
-        );
+        all.warn(format!(
+            "Reading one MiB over and over takes {cached:.0} us per request, elsewhere \
+             {base:.0} us: something below the file system caches."
+        ));
     }
     let iops = fit.read_iops.value;
     if run.target.rotational == Some(true) && iops > HARD_DISK_IOPS_MAX {
-        add(
-            true,
-            format!(
-                "The device says that it is a hard disk, and does {iops:.0} random reads per \
-                 second, which no hard disk can: a cache of the host or a controller answers, or \
-                 the device states it wrongly."
-            ),
-        );
+        all.warn(format!(
+            "The device says that it is a hard disk, and does {iops:.0} random reads per \
+             second, which no hard disk can: a cache of the host or a controller answers, or \
+             the device states it wrongly."
+        ));
     }
     if let Some((link, kind)) = &run.target.link
         && fit.read_bandwidth.value > *link as f64
     {
-        add(
-            true,
-            format!(
-                "It reads {:.0} MB/s, and its {kind} link carries {:.0}: memory answers, not the \
-                 disk.",
-                fit.read_bandwidth.value / 1e6,
-                *link as f64 / 1e6
-            ),
-        );
+        all.warn(format!(
+            "It reads {:.0} MB/s, and its {kind} link carries {:.0}: memory answers, not the disk.",
+            fit.read_bandwidth.value / 1e6,
+            *link as f64 / 1e6
+        ));
     }
 }
 
-fn bounds(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
+fn bounds(run: &Run, fit: &Fit, all: &mut Verdicts) {
     if fit.processor > PROCESSOR_MAX {
-        add(
-            true,
-            format!(
-                "The {} threads were {:.0} % busy: the processors bound the small requests, and \
-                 the disk may do more.",
-                run.target.threads,
-                fit.processor * 100.0
-            ),
-        );
+        all.warn(format!(
+            "The {} threads were {:.0} % busy: the processors bound the small requests, and \
+             the disk may do more.",
+            run.target.threads,
+            fit.processor * 100.0
+        ));
     }
     for (name, figure) in figures(fit) {
         let part = figure.uncertainty();
         if part > MARGIN_MAX {
-            add(
-                true,
-                format!(
-                    "{name} per second are known to {:.0} % only; measure longer, or when nothing \
-                     else uses the disk.",
-                    part * 100.0
-                ),
-            );
+            all.warn(format!(
+                "{name} per second are known to {:.0} % only; measure longer, or when nothing \
+                 else uses the disk.",
+                part * 100.0
+            ));
         }
     }
 }
@@ -394,7 +359,7 @@ fn figures(fit: &Fit) -> [(&'static str, Figure); 4] {
     ]
 }
 
-fn behaviour(fit: &Fit, add: &mut AddVerdict<'_>) {
+fn behaviour(fit: &Fit, all: &mut Verdicts) {
     for (name, knee) in [("reads", &fit.read_knee), ("writes", &fit.write_knee)] {
         let said = match knee.requests {
             Some(1) => format!(
@@ -410,54 +375,42 @@ fn behaviour(fit: &Fit, add: &mut AddVerdict<'_>) {
                  rates were too uneven."
             ),
         };
-        add(false, said);
+        all.note(said);
     }
     if fit.base_latency_us > GOAL_US {
-        add(
-            false,
-            format!(
-                "A single small read takes {:.1} ms, more than the usual latency goal of {:.2} ms: \
-                 the scheduler allows for that.",
-                fit.base_latency_us / 1e3,
-                GOAL_US / 1e3
-            ),
-        );
+        all.note(format!(
+            "A single small read takes {:.1} ms, more than the usual latency goal of {:.2} ms: \
+             the scheduler allows for that.",
+            fit.base_latency_us / 1e3,
+            GOAL_US / 1e3
+        ));
     }
     for (name, sizes) in [("Reads", &fit.read), ("Writes", &fit.write)] {
         match sizes.saturation.bytes {
-            Some(bytes) if bytes > SATURATION_LENGTH_DEFAULT => add(
-                true,
-                format!(
-                    "{name} reach the bandwidth only from {} KiB on, not from the usual 128: send \
-                     larger requests.",
-                    bytes >> 10
-                ),
-            ),
+            Some(bytes) if bytes > SATURATION_LENGTH_DEFAULT => all.warn(format!(
+                "{name} reach the bandwidth only from {} KiB on, not from the usual 128: send \
+                 larger requests.",
+                bytes >> 10
+            )),
             Some(_) => {}
-            None => add(
-                false,
-                format!(
-                    "{name} of several sizes were too uneven to tell from which size on they reach \
-                     the bandwidth: the files leave it at the usual 128 KiB."
-                ),
-            ),
+            None => all.note(format!(
+                "{name} of several sizes were too uneven to tell from which size on they reach \
+                 the bandwidth: the files leave it at the usual 128 KiB."
+            )),
         }
     }
 }
 
-fn discards(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
+fn discards(run: &Run, fit: &Fit, all: &mut Verdicts) {
     if run.target.discards && fit.discard.is_none() {
-        add(
-            false,
-            String::from(
-                "What discards take was not measured: too few were counted, or reads without \
-                 them differed by more. The files say nothing of it; a longer `--budget` may.",
-            ),
+        all.note(
+            "What discards take was not measured: too few were counted, or reads without \
+             them differed by more. The files say nothing of it; a longer `--budget` may.",
         );
     }
 }
 
-fn files(fit: &Fit, add: &mut AddVerdict<'_>) {
+fn files(fit: &Fit, all: &mut Verdicts) {
     let states = fit.file_states;
     let Some(written) = states.written else { return };
     let kinds = [
@@ -468,7 +421,7 @@ fn files(fit: &Fit, add: &mut AddVerdict<'_>) {
     for (kind, rate) in kinds {
         let ratio = rate.unwrap_or(written) / written.max(1.0);
         if (ratio - 1.0).abs() > FILES_DIFFER {
-            add(
+            all.add(
                 ratio < 1.0,
                 format!(
                     "A file {kind} is written at {:.0} % of the speed of overwriting.",
