@@ -33,11 +33,10 @@ pub struct Budget {
     /// A round of the figures, and how many there are at least.
     pub(crate) round: f64,
     pub(crate) rounds: u32,
-    /// How long bytes are streamed to pass a buffer; and the longest, on a disk that needs longer
-    /// for
-    /// [`WATCHED_BYTES`].
-    pub(crate) watch: f64,
-    pub(crate) watch_longest: f64,
+    /// Seconds in which bytes are written in sequence to pass a buffer.
+    pub watch: f64,
+    /// The same at the most, on a disk that needs so long to pass one.
+    pub watch_longest: f64,
     /// A figure that is known no better than to this part is not called lasting.
     pub(crate) margin_max: f64,
     /// A round until the disk is steady, and the most of them.
@@ -162,16 +161,6 @@ impl Budget {
         self.layout_seconds + reads + self.write_seconds() + figures + steady
     }
 
-    /// Seconds of it in which bytes are written in sequence to pass a buffer.
-    pub fn watch(&self) -> f64 {
-        self.watch
-    }
-
-    /// The same at the most, on a disk that needs so long to pass one.
-    pub fn watch_longest(&self) -> f64 {
-        self.watch_longest
-    }
-
     /// Seconds of phases that write to the data before the figures are taken.
     pub(crate) fn write_seconds(&self) -> f64 {
         let mixes = self.sizes * MIX_STEPS;
@@ -190,9 +179,10 @@ impl Budget {
 /// What is left of a budget's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ledger {
-    bytes_left: u64,
+    /// The most that may be written at all.
+    pub(crate) bytes_left: u64,
     /// Of these, for phases before the figures are taken.
-    ladder_left: u64,
+    pub(crate) ladder_left: u64,
     seconds_left: f64,
 }
 
@@ -210,16 +200,6 @@ impl Ledger {
     pub(crate) fn share(&self, seconds: f64) -> u64 {
         let part = seconds / self.seconds_left.max(seconds).max(1e-9);
         (self.ladder_left as f64 * part.min(1.0)) as u64
-    }
-
-    /// The most that phases before the figures may write in all.
-    pub(crate) fn ladder_left(&self) -> u64 {
-        self.ladder_left
-    }
-
-    /// The most that may be written at all.
-    pub(crate) fn left(&self) -> u64 {
-        self.bytes_left
     }
 
     pub(crate) fn spend(&mut self, bytes: u64, seconds: f64) {

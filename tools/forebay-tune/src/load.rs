@@ -31,7 +31,7 @@ pub(crate) struct Places {
 }
 
 /// What the threads of a phase share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SharedProgress {
     /// How far the stream through each segment has come.
     cursors: Vec<AtomicU64>,
@@ -43,12 +43,8 @@ pub(crate) struct SharedProgress {
 
 impl SharedProgress {
     pub(crate) fn new(area: Area) -> Self {
-        Self {
-            cursors: (0..area.segments).map(|_| AtomicU64::new(0)).collect(),
-            written: AtomicU64::new(0),
-            completed: AtomicU64::new(0),
-            ended: None,
-        }
+        let cursors = (0..area.segments).map(|_| AtomicU64::new(0)).collect();
+        Self { cursors, ..Self::default() }
     }
 
     /// Of a phase that goes on until [`SharedProgress::end`], whatever its bound.
@@ -95,7 +91,7 @@ pub(crate) struct PhaseLoad<'a> {
     unflushed: u64,
     /// Where the last request went.
     last_segment: u64,
-    recorder: PhaseRecorder,
+    pub(crate) recorder: PhaseRecorder,
 }
 
 impl<'a> PhaseLoad<'a> {
@@ -161,10 +157,6 @@ impl<'a> PhaseLoad<'a> {
                 self.recorder.record(began, now);
             }
         }
-    }
-
-    pub(crate) fn recorder(self) -> PhaseRecorder {
-        self.recorder
     }
 
     fn is_over(&self, now: Time) -> bool {
@@ -328,7 +320,7 @@ mod tests {
         load.completed(at(1000), at(0), Op::Write);
         assert_eq!(load.next(at(1000)).unwrap().op, Op::Flush);
         load.completed(at(5000), at(1000), Op::Flush);
-        let samples = load.recorder().samples(at(10_000_000), shared.written(), 0.0);
+        let samples = load.recorder.samples(at(10_000_000), shared.written(), 0.0);
         assert_eq!((samples.requests, samples.latency.max), (1, 4.0));
     }
 

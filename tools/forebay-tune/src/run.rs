@@ -27,7 +27,7 @@ pub struct MeasuredPhase {
 }
 
 /// The measurement of one disk, complete or not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`RUN_VERSION`].
     pub version: u32,
@@ -80,14 +80,7 @@ impl Run {
             written_max: budget.written_max,
             began_unix: now.map_or(0, |now| now.as_secs()),
             target,
-            phases: Vec::new(),
-            complete: false,
-            growth: Vec::new(),
-            written_before: 0,
-            watch_hours: 0,
-            watch_began: Counted::default(),
-            looks: Vec::new(),
-            behind_credits: None,
+            ..Self::default()
         }
     }
 

@@ -62,7 +62,7 @@ pub struct Span {
 }
 
 /// What came of a phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
     /// When it began, in seconds since the target was made.
     pub began: f64,
@@ -107,19 +107,7 @@ pub struct Rate {
 impl Samples {
     /// Of a phase that the target has no means for.
     pub(crate) fn none() -> Self {
-        Self {
-            began: 0.0,
-            seconds: 0.0,
-            interval: 1.0,
-            counts: Vec::new(),
-            requests: 0,
-            warm: None,
-            margin: None,
-            stalls: Stalls::default(),
-            bytes_written: 0,
-            latency: LatencyFigures::default(),
-            processor: 0.0,
-        }
+        Self { interval: 1.0, ..Self::default() }
     }
 
     /// The time in which what counts was done, in seconds.

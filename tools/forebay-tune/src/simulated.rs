@@ -149,7 +149,7 @@ struct RunningLoad<'a> {
 
 impl RunningLoad<'_> {
     fn samples(self, now: Time) -> Samples {
-        self.load.recorder().samples(self.ended.unwrap_or(now), self.shared.written(), 0.0)
+        self.load.recorder.samples(self.ended.unwrap_or(now), self.shared.written(), 0.0)
     }
 }
 

@@ -48,8 +48,8 @@ fn figures_announcement(run: &Run, budget: &Budget) -> String {
          names that are gone at the end",
         target.paths.join(", "),
         budget.seconds(),
-        budget.watch(),
-        budget.watch_longest(),
+        budget.watch,
+        budget.watch_longest,
         volume(budget.written_max),
         volume(budget.layout_bytes.min(target.room))
     )

@@ -87,7 +87,7 @@ impl Worker {
                 }
             }
             if self.engine.in_flight() == 0 {
-                return Ok((load.recorder(), ended.unwrap_or(heard)));
+                return Ok((load.recorder, ended.unwrap_or(heard)));
             }
             self.engine.submit_and_wait(Some(WAIT_MAX)).map_err(Error::io("submit requests"))?;
             if interrupt.load(Ordering::Relaxed) {

@@ -79,8 +79,8 @@ impl Measuring<'_> {
         let seconds = self.budget.side.max(DISCARD_SECONDS);
         let phase = self.phase(Work::Discard, Pattern::Sequential, bytes, 1, seconds);
         let enough = DISCARDED_MIN * DISCARDS_MIN * u64::from(bytes);
-        let bytes_max = (self.ledger.ladder_left() / DISCARDED_PART)
-            .max(enough.min(self.ledger.left() / DISCARDED_PART))
+        let bytes_max = (self.ledger.ladder_left / DISCARDED_PART)
+            .max(enough.min(self.ledger.bytes_left / DISCARDED_PART))
             .min(self.target.info().room / 4);
         let bound = Bound { requests_min: DISCARDS_MIN, bytes_max, ..phase.bound };
         Phase { file: FileState::Filled, bound, ..phase }

@@ -38,7 +38,7 @@ impl Measuring<'_> {
                     measuring.phase(work, Pattern::Random, bytes, depth, seconds)
                 };
                 let writes = random(Work::Write, bytes, writing);
-                let left = measuring.ledger.left();
+                let left = measuring.ledger.bytes_left;
                 let bytes_max = match left.checked_sub(measuring.bytes_to_watch()) {
                     Some(spare) => (left / MIXED_PART).min(spare / SPARE_PART),
                     None => left / MIXED_PART,

@@ -233,7 +233,7 @@ impl Measuring<'_> {
         let gone = gone.map(|first| first.samples.bytes_written);
         self.ledger.spend(gone.unwrap_or(0), 0.0);
         let room = self.target.info().room;
-        let bytes_max = self.budget.layout_bytes.min(room).min(self.ledger.ladder_left() / 2);
+        let bytes_max = self.budget.layout_bytes.min(room).min(self.ledger.ladder_left / 2);
         if bytes_max < LAYOUT_MIN {
             return Err(Error::Incomplete(format!(
                 "no more than {bytes_max} bytes of data may be written, and fewer than \
@@ -328,7 +328,7 @@ impl Measuring<'_> {
                 if work == Work::Write {
                     let few = STREAM_REQUESTS_MIN.max(STREAM_TURNS * u64::from(depth));
                     let few = few * u64::from(bytes);
-                    let few = few.min(self.ledger.ladder_left() / STREAM_PART);
+                    let few = few.min(self.ledger.ladder_left / STREAM_PART);
                     phase.bound.bytes_max = phase.bound.bytes_max.max(few);
                 }
                 self.run(Purpose::Stream, phase)?;

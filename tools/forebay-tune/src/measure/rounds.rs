@@ -51,7 +51,7 @@ impl Measuring<'_> {
     /// Writes in sequence until the buffer is passed, and small writes behind it: one after the
     /// other, for a disk that rests empties its buffer.
     pub(super) fn write_figures(&mut self) -> Result<(), Error> {
-        let bytes = self.ledger.left();
+        let bytes = self.ledger.bytes_left;
         self.stream_writes(bytes - (bytes as f64 * STREAM_PART) as u64)?;
         self.rounds(Work::Write, &[Pattern::Random], self.budget.rounds * 2)?;
         if credits_used_up(self.run) { self.read_figures() } else { Ok(()) }
@@ -69,13 +69,13 @@ impl Measuring<'_> {
         let enough = self.budget.margin_max * MARGIN_ENOUGH;
         let turns = planned * ROUNDS_MORE * patterns.len() as u32;
         let until = self.clock + f64::from(turns) * self.budget.round;
-        let bytes_max = self.ledger.left() / u64::from(planned);
+        let bytes_max = self.ledger.bytes_left / u64::from(planned);
         for round in 0..planned * ROUNDS_MORE {
             for &pattern in patterns {
                 let level = level(self.run, work, pattern);
                 let sure = !level.drifts && level.margin <= level.rate * enough;
                 let known = level.rounds >= LEVEL_ROUNDS && sure;
-                let spent = work == Work::Write && self.ledger.left() < bytes_max / 2;
+                let spent = work == Work::Write && self.ledger.bytes_left < bytes_max / 2;
                 let late = self.clock >= until && round >= planned + ROUNDS_MORE_MIN;
                 if round >= planned && (known || spent || late) {
                     continue;
@@ -92,7 +92,7 @@ impl Measuring<'_> {
         let (mut seconds, mut last) = (0.0, 0);
         let budget = self.budget;
         let enough = budget.margin_max * MARGIN_ENOUGH;
-        while self.ledger.left() > bytes_kept {
+        while self.ledger.bytes_left > bytes_kept {
             let level = level(self.run, Work::Write, Pattern::Sequential);
             let sure = level.margin <= level.rate * enough || seconds >= budget.watch;
             let is_level = level.rounds >= LEVEL_ROUNDS && sure || seconds >= budget.watch_longest;
@@ -100,7 +100,7 @@ impl Measuring<'_> {
             if is_level && watched {
                 break;
             }
-            let most = self.ledger.left() - bytes_kept;
+            let most = self.ledger.bytes_left - bytes_kept;
             if most < last / 2 {
                 break;
             }
@@ -132,7 +132,7 @@ impl Measuring<'_> {
             phase.bound.requests_min = phase.bound.requests_min.max((TURNS * depth).into());
         }
         if work == Work::Write {
-            let most = self.ledger.left().min(bytes_max);
+            let most = self.ledger.bytes_left.min(bytes_max);
             phase.bound.bytes_max = most.min((WATCHED_BYTES / ROUND_PART).max(u64::from(MIB)));
         }
         Ok(self.run(Purpose::Steady, phase)?.seconds)

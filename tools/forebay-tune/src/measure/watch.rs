@@ -67,7 +67,7 @@ impl Measuring<'_> {
         if hours <= 0.0 || !may_have_credits(self.run) {
             return Ok(());
         }
-        let kept = self.ledger.left() / KEPT_PART;
+        let kept = self.ledger.bytes_left / KEPT_PART;
         let began = self.target.counted()?;
         self.run.watch_began = began;
         let mut watched = Watched { began, seen: None, disturbed: 0.0, own: 0, alongside: 0 };
@@ -80,7 +80,7 @@ impl Measuring<'_> {
             if credits(self.run).is_some_and(|credits| credits.spent.is_some()) {
                 return if free { self.figures_behind_credits(&mut watched) } else { Ok(()) };
             }
-            let bytes = self.ledger.left().saturating_sub(kept);
+            let bytes = self.ledger.bytes_left.saturating_sub(kept);
             if now.at >= hours * 3600.0 || free && bytes == 0 {
                 return Ok(());
             }

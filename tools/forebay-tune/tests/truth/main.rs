@@ -99,7 +99,7 @@ fn writes_show(known: &Known, budget: &Budget, bytes: f64) -> bool {
         || known.spec.build(1).seeks()
         || known.name.starts_with("hdd")
         || known.fills.is_some_and(|seconds| SEEN.contains(&seconds))
-        || bytes * budget.watch_longest() >= BOUND
+        || bytes * budget.watch_longest >= BOUND
 }
 
 /// What a budget says of a disk, alongside what it does in the long run.
