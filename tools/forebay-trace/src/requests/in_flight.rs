@@ -25,7 +25,7 @@ pub(super) struct InFlight {
 }
 
 /// A request that is handed over.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Request {
     queued: Duration,
     range: Range<u64>,
@@ -97,9 +97,7 @@ impl InFlight {
         self.order += 1;
         let key = (range.start, self.order);
         let open = vec![range.clone()];
-        let (splits, issued, done) = (Vec::new(), Vec::new(), Vec::new());
-        let (queued, comes_again, error) = (time, false, 0);
-        let request = Request { queued, range, splits, issued, comes_again, open, done, error };
+        let request = Request { queued: time, range, open, ..Request::default() };
         self.requests.insert(key, request);
         true
     }

@@ -34,7 +34,7 @@ const DEVICES_MAX: usize = 64;
 const OPERATIONS_MAX: usize = 64;
 
 /// Counts what is seen of requests. The memory for that is bounded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Requests {
     devices: Vec<Device>,
     places: BTreeMap<DeviceNumber, usize>,
@@ -55,8 +55,7 @@ impl Requests {
             places: places.collect(),
             devices: watched.iter().cloned().map(Device::new).collect(),
             others,
-            uncounted: 0,
-            async_work: BTreeMap::new(),
+            ..Self::default()
         }
     }
 

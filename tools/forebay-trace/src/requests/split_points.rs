@@ -23,7 +23,7 @@ const LIMIT_UNIT: u64 = 1 << 10;
 const LENGTHS_MAX: usize = 64;
 
 /// Of split points and of what was not split: all that a guess needs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SplitPoints {
     points: u64,
     /// Requests that were split.
@@ -37,7 +37,7 @@ pub(super) struct SplitPoints {
 }
 
 /// What multiples of a length do to requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Border {
     pub(super) bytes: u64,
     /// How many split points are multiples.
@@ -86,16 +86,8 @@ impl SplitPoints {
     /// Where borders are said to be at multiples of this many bytes, or nothing is said.
     pub(super) fn new(stated: Option<u64>) -> Self {
         let lengths = (LEAST..=MOST).map(|power| 1 << power).chain(stated);
-        let borders = lengths.map(|bytes| Border {
-            bytes,
-            points: 0,
-            starts: 0,
-            split: 0,
-            whole: 0,
-            parts: 0,
-        });
-        let (points, requests, longest) = (0, 0, 0);
-        Self { points, requests, borders: borders.collect(), lengths: BTreeMap::new(), longest }
+        let borders = lengths.map(|bytes| Border { bytes, ..Border::default() });
+        Self { borders: borders.collect(), ..Self::default() }
     }
 
     /// A request was split at these points, which are in order.

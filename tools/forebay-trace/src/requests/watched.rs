@@ -4,7 +4,7 @@ use forebay_block::DeviceNumber;
 use serde::Serialize;
 
 /// A device whose requests are looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
     /// The name of the device.
     pub name: String,

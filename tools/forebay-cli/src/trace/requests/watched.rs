@@ -27,15 +27,10 @@ impl Stated {
     /// A device of which the kernel says nothing.
     pub(super) fn unnamed(self) -> Watched {
         Watched {
-            name: String::new(),
-            numbers: Vec::new(),
             block_bytes: self.block_bytes,
             chunk: self.chunk.map(|bytes| Chunk { bytes, stated: true }),
             members: self.members,
-            longest_bytes: None,
-            pages_bytes: None,
-            longest_possible_bytes: None,
-            file_system: None,
+            ..Watched::default()
         }
     }
 
