@@ -4,6 +4,7 @@ use std::fmt;
 
 use forebay_config::{ByteSize, Located, Span};
 use serde::Deserialize;
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use super::model::{Gaps, JobKind};
@@ -107,12 +108,8 @@ impl<'de> Deserialize<'de> for RawShards {
                 }
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<RawShards, A::Error> {
-                let mut shards = Vec::new();
-                while let Some(shard) = list.next_element()? {
-                    shards.push(shard);
-                }
-                Ok(RawShards::List(shards))
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<RawShards, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(RawShards::List)
             }
         }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use forebay_report::verdict::StallFigures;
 use serde::{Deserialize, Serialize};
 
 use super::members::MembersResult;
@@ -173,7 +174,7 @@ pub struct ShardResult {
 }
 
 /// What one job got.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassResult {
     /// The name of the job.
     pub name: String,
@@ -243,22 +244,16 @@ impl FlushResult {
             latency_ns: of.flush_latency_ns.clone(),
             ..IntervalResult::default()
         };
-        let unknown = LatencyResult::default();
         ClassResult {
             name: job.flushes_name(),
+            class: job.class.clone(),
+            shares: job.shares,
             requests: self.requests,
-            errors: 0,
-            unfinished: 0,
             iops: self.iops,
-            bandwidth_bytes_per_second: 0,
             latency_us: self.latency_us,
-            service_us: unknown,
-            queue_us: unknown,
-            disk_us: unknown,
-            flushes: None,
-            p99_parts_us: None,
+            load: job.load.clone(),
             intervals: job.intervals.iter().map(interval).collect(),
-            ..job.clone()
+            ..ClassResult::default()
         }
     }
 }
@@ -369,6 +364,13 @@ pub struct StallsResult {
     pub longest_seconds: f64,
     /// Requests that became overdue in them.
     pub overdue: u64,
+}
+
+impl From<StallsResult> for StallFigures {
+    fn from(stalls: StallsResult) -> Self {
+        let StallsResult { count, seconds, longest_seconds, overdue } = stalls;
+        Self { count, seconds, longest_seconds, overdue }
+    }
 }
 
 /// What became of a latency target in the measured part of a run.

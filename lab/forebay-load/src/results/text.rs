@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use forebay_report::paragraph;
+use forebay_report::verdict::StallFigures;
 
 use super::advice::{answer, busy_machine, surety, topology};
 use super::figures::{duration, rate};
@@ -119,21 +120,12 @@ const WAITED_MIN: f64 = 0.05;
 
 /// When the disk stood still, and what to do.
 fn stall_lines(of: &StallsResult) -> String {
-    let StallsResult { count, seconds, longest_seconds, overdue } = *of;
-    let spans = match count {
-        1 => format!("1 stall, {}", span(seconds)),
-        _ => format!("{count} stalls, {}, the longest {}", span(seconds), span(longest_seconds)),
-    };
+    let (spans, overdue) = (StallFigures::from(*of), of.overdue);
     let requests = if overdue == 1 { "request was" } else { "requests were" };
     format!(
         "The disk stood still: {spans};\n{overdue} {requests} overdue. Look for errors of the device in \
          the system's log,\nand at the device itself (`smartctl`).\n"
     )
-}
-
-/// `6.0 s`, `300 ms`.
-fn span(seconds: f64) -> String {
-    if seconds >= 1.0 { format!("{seconds:.1} s") } else { format!("{:.0} ms", seconds * 1e3) }
 }
 
 /// What the disk does of what is said of it, with what to do where that is something else.
