@@ -26,7 +26,7 @@ pub struct Report {
 }
 
 /// One directory.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct DirectoryReport {
     /// The directory as it was given.
     pub dir: String,
@@ -70,10 +70,8 @@ impl DirectoryReport {
         Self {
             title: dir.clone(),
             dir,
-            filesystem: None,
-            device: None,
-            disks: Vec::new(),
             findings: vec![Finding { probe: "directory", ..finding }],
+            ..Self::default()
         }
     }
 

@@ -300,7 +300,7 @@ fn unless_gone(error: io::Error) -> io::Result<()> {
 /// Puts back what the state file says, last first, and removes it; whether there was one.
 pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, GovernError> {
     let Some(text) = state.read()? else { return Ok(false) };
-    let place = state.path().display();
+    let place = state.path.display();
     let found: Found = serde_json::from_str(&text).map_err(|error| {
         GovernError::Failed(format!(
             "{place} is not readable: {error}; put back by hand what is in it, and remove it"

@@ -1,6 +1,5 @@
 //! Why a disk is not governed.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 
@@ -24,9 +23,4 @@ impl GovernError {
     }
 }
 
-/// What a `main` that returns an error shows of it.
-impl fmt::Debug for GovernError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+forebay_core::debug_as_display!(GovernError);

@@ -17,7 +17,8 @@ pub(crate) const STATE_DIRECTORY: &str = "/run/forebay";
 #[derive(Debug)]
 pub(crate) struct StateFile {
     dir: OwnedFd,
-    path: PathBuf,
+    /// Where it is.
+    pub(crate) path: PathBuf,
     name: String,
     _lock: OwnedFd,
 }
@@ -49,11 +50,6 @@ impl StateFile {
             ))),
             Err(error) => Err(at(error)),
         }
-    }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// What is in it; `None` where there is none.
@@ -139,7 +135,7 @@ mod tests {
             file.write(text).unwrap();
             assert_eq!(file.read().unwrap().as_deref(), Some(text));
         }
-        assert_eq!(file.path().metadata().unwrap().mode() & 0o777, 0o600);
+        assert_eq!(file.path.metadata().unwrap().mode() & 0o777, 0o600);
         file.remove().unwrap();
         let other = dir.path().join("other");
         std::fs::write(&other, "kept").unwrap();
