@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -20,6 +21,12 @@ pub(crate) enum Format {
 /// Says something to the user, on stderr. Nobody listening is no failure.
 pub(crate) fn note(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A line of progress on a terminal, which is gone with what is returned; nothing elsewhere.
+pub(crate) fn progress_bar(length: u64, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template);
+    ProgressBar::new(length).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Writes results to stdout. A reader that has had enough is no failure.

@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
 use forebay_config::ConfigError;
+use forebay_report::DrawError;
 
 /// Why the program ends without success; the text says what to do.
 #[derive(Debug)]
@@ -36,6 +37,12 @@ impl Failure {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         Self::Input(error.to_string())
+    }
+}
+
+impl From<DrawError> for Failure {
+    fn from(error: DrawError) -> Self {
+        Self::Run(format!("cannot draw the charts: {error}"))
     }
 }
 

@@ -156,9 +156,7 @@ fn html(report: &Report) -> Result<String, Failure> {
     page.title(&title);
     page.table(&table(&report.growth));
     page.paragraph(EXTENTS);
-    let drawn: Result<Vec<_>, _> = charts(&report.growth).iter().map(svg).collect();
-    let drawn = drawn.map_err(|error| Failure::Run(format!("cannot draw the charts: {error}")))?;
-    page.charts(&drawn);
+    page.charts(&charts(&report.growth).iter().map(svg).collect::<Result<Vec<_>, _>>()?);
     page.json("results", &json(report)?);
     Ok(page.finish())
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::Recent;
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar};
 
-use crate::console::note;
+use crate::console::{note, progress_bar};
 
 /// How often the line of a run is new,
 pub(super) const PERIOD: Duration = Duration::from_millis(500);
@@ -15,29 +15,12 @@ pub(super) const PERIOD: Duration = Duration::from_millis(500);
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 
 /// How much of the data files is written.
-#[derive(Debug)]
-pub(super) struct FillProgress {
-    bar: ProgressBar,
-}
-
-impl FillProgress {
-    pub(super) fn new(bytes: u64) -> Self {
-        if !io::stderr().is_terminal() {
-            note(format_args!("writing {} of data files", HumanBytes(bytes)));
-        }
-        let template = "writing data files {bar:40} {bytes} of {total_bytes} ({bytes_per_sec})";
-        Self { bar: ProgressBar::new(bytes).with_style(style(template)) }
+pub(super) fn fill_progress(bytes: u64) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        note(format_args!("writing {} of data files", HumanBytes(bytes)));
     }
-
-    pub(super) fn add(&self, bytes: u64) {
-        self.bar.inc(bytes);
-    }
-}
-
-impl Drop for FillProgress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
+    let template = "writing data files {bar:40} {bytes} of {total_bytes} ({bytes_per_sec})";
+    progress_bar(bytes, template)
 }
 
 /// What a run does now: a line on a terminal, elsewhere one now and then.
@@ -50,8 +33,7 @@ pub(super) struct RunProgress {
 impl RunProgress {
     /// A line that begins with `title`.
     pub(super) fn new(title: &str) -> Self {
-        let bar = ProgressBar::new_spinner().with_style(style("{wide_msg}"));
-        Self { bar, title: title.to_owned() }
+        Self { bar: progress_bar(1, "{wide_msg}"), title: title.to_owned() }
     }
 
     /// Whether anybody sees it.
@@ -91,14 +73,4 @@ fn figures(name: &str, recent: &Recent) -> String {
         text += &format!(" {} errors", recent.errors);
     }
     text
-}
-
-impl Drop for RunProgress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use forebay_explore::{Goal, Matrix, SimulatedDisk, SimulatedLoad, adaptive, adaptive_cells_max};
 use forebay_sim::spec::DiskSpec;
 use forebay_sim::surface::{Axes, Cell, Grid};
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::HumanBytes;
 
 use super::kept::{Kept, Task};
 use super::locks;
 use super::{Combined, Options, Timed};
 use crate::bench::{MixedLoad, MixedLoadOptions};
-use crate::console::note;
+use crate::console::{note, progress_bar};
 use crate::failure::Failure;
 use crate::{properties_file, whole_file};
 
@@ -58,18 +58,13 @@ pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<Measured, Fai
     let mut disk = SimulatedDisk::with_load(disk, load)
         .map_err(|error| Failure::Input(format!("{name}: {error}")))?;
     let matrix = Matrix::even(disk.rates(), options.rates() - 1);
-    let bar = ProgressBar::new(most(options, &matrix).into());
     let template = "{bar:30} {pos} of at most {len} loads, {eta} left";
-    bar.set_style(
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
-    );
+    let bar = progress_bar(most(options, &matrix).into(), template);
     let surface = measured(options, &matrix, goals, |at| {
         let cell = disk.measure(at);
         bar.inc(1);
         Ok(cell)
-    });
-    bar.finish_and_clear();
-    let surface = surface?;
+    })?;
     let surface = if load.times_writes { surface.of_writes() } else { surface };
     let surface = surface.over(load.axes);
     Ok(Measured { name: name.to_owned(), surface, kept: None })

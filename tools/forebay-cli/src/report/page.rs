@@ -1,7 +1,6 @@
 //! The page.
 
 use std::borrow::Cow;
-use std::fmt::Display;
 
 use forebay_load::results::model::{ClassResult, FlushResult, Report, RunResult};
 use forebay_load::results::series::Series;
@@ -58,7 +57,7 @@ pub(crate) fn html(
         _ => page.preformatted(&text(report)),
     }
     page.heading("time", "Over time");
-    let drawn = drawn(&runs).map_err(|error| cannot_draw(&error))?;
+    let drawn = drawn(&runs)?;
     if drawn.is_empty() {
         page.paragraph(
             "These results were not recorded over time: run with --report to have that.",
@@ -88,10 +87,6 @@ fn differ(runs: &[RunResult; 2], names: &[String; 2]) -> Option<String> {
     (first != second).then(|| {
         format!("These are different loads: {one} has the jobs {first}, and {other} {second}.")
     })
-}
-
-fn cannot_draw(error: &dyn Display) -> Failure {
-    Failure::Run(format!("cannot draw the charts: {error}"))
 }
 
 fn about(name: &str, run: &RunResult) -> String {
@@ -211,8 +206,7 @@ fn within_region(page: &mut Page, runs: &[Named<'_>]) -> Result<(), Failure> {
         match drawn {
             Ok(drawn) => {
                 page.paragraph(&format!("{name}: {}", drawn.said));
-                let charts: Result<Vec<String>, _> = drawn.charts.iter().map(svg).collect();
-                page.charts(&charts.map_err(|error| cannot_draw(&error))?);
+                page.charts(&drawn.charts.iter().map(svg).collect::<Result<Vec<_>, _>>()?);
             }
             Err(why) => page.paragraph(&format!("{name}: {why}")),
         }

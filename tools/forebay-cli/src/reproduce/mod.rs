@@ -7,7 +7,6 @@ mod results;
 mod summary;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -66,7 +65,7 @@ const INDEX: &str = "index.html";
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let chosen = chosen(&options.names)?;
     if options.list {
-        return print(&list(&chosen)?);
+        return print(&list(&chosen));
     }
     check(options)?;
     let scale = if options.full { Scale::Full } else { Scale::Short };
@@ -150,14 +149,11 @@ fn command(options: &Options) -> String {
     format!("forebay reproduce{names}{full}{seed}")
 }
 
-fn list(experiments: &[Experiment]) -> Result<String, Failure> {
-    let mut text = String::new();
-    for experiment in experiments {
-        let Experiment { name, alias, title, .. } = experiment;
-        writeln!(text, "{name:<22} {alias:<9} {title}")
-            .map_err(|error| Failure::Run(error.to_string()))?;
-    }
-    Ok(text)
+fn list(experiments: &[Experiment]) -> String {
+    let line = |Experiment { name, alias, title, .. }: &Experiment| {
+        format!("{name:<22} {alias:<9} {title}\n")
+    };
+    experiments.iter().map(line).collect()
 }
 
 fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
@@ -213,7 +209,6 @@ fn repeat(experiment: Experiment, setting: Setting) -> Result<RepeatedExperiment
         .repeat(setting)
         .map_err(|error| Failure::Run(format!("{}: {error}", experiment.name)))?;
     note(format_args!("{} took {:.1} s", experiment.name, start.elapsed().as_secs_f64()));
-    let charts = report.charts.iter().map(svg).collect::<Result<Vec<_>, _>>();
-    let charts = charts.map_err(|error| Failure::Run(error.to_string()))?;
+    let charts = report.charts.iter().map(svg).collect::<Result<Vec<_>, _>>()?;
     Ok(RepeatedExperiment { experiment, report, charts })
 }

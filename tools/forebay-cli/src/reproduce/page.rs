@@ -128,8 +128,7 @@ fn over_time(page: &mut Page, datastore: &Datastore) -> Result<(), Failure> {
     page.heading(datastore.id, datastore.title);
     page.paragraph(datastore.shows);
     let charts: Vec<Vec<Chart>> = runs.iter().map(|run| run.charts.clone()).collect();
-    let drawn = on_one_scale(&charts).map_err(|error| Failure::Run(error.to_string()))?;
-    page.charts(&drawn);
+    page.charts(&on_one_scale(&charts)?);
     for run in &runs {
         page.json(&run.id, &console::json(&run.result)?);
     }

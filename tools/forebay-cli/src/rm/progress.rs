@@ -1,9 +1,9 @@
 //! How far the deletes are.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
-use super::text::Counts;
-use super::text::bytes;
+use super::text::{Counts, bytes};
+use crate::console::progress_bar;
 
 /// A line on a terminal, nothing elsewhere.
 pub(super) struct RmProgress {
@@ -12,9 +12,7 @@ pub(super) struct RmProgress {
 
 impl RmProgress {
     pub(super) fn new() -> Self {
-        let style = ProgressStyle::with_template("{spinner} {bar:30} {msg}");
-        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self { bar: ProgressBar::new(1).with_style(style) }
+        Self { bar: progress_bar(1, "{spinner} {bar:30} {msg}") }
     }
 
     /// So much is done, so much of the next file is freed, and this many files wait.
@@ -31,11 +29,5 @@ impl RmProgress {
     /// Says something without the line in between.
     pub(super) fn aside<T>(&self, say: impl FnOnce() -> T) -> T {
         self.bar.suspend(say)
-    }
-}
-
-impl Drop for RmProgress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
     }
 }

@@ -134,9 +134,7 @@ impl Options {
             Report::Comparison(comparison) => &comparison.runs[1],
         };
         let name = format!("{} on {}", self.jobs.display(), spec.name());
-        let html = page::html(&name, run, trace)
-            .map_err(|error| Failure::Run(format!("cannot draw the charts: {error}")))?;
-        whole_file::put(path, &html)
+        whole_file::put(path, &page::html(&name, run, trace)?)
     }
 
     fn simulate(

@@ -6,9 +6,8 @@ use clap::Args;
 use forebay_config::Source;
 use forebay_load::results::model::Report;
 use forebay_sim::swarm::{self, Case};
-use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::console::{note, print};
+use crate::console::{note, print, progress_bar};
 use crate::failure::Failure;
 use crate::load_options::{self, Format};
 use crate::whole_number;
@@ -43,9 +42,7 @@ pub(crate) struct ReplayOptions {
 /// The command `swarm`.
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let &Options { count, seed } = options;
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} scenarios, {eta} left");
-    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(count).with_style(style);
+    let bar = progress_bar(count, "{bar:40} {pos} of {len} scenarios, {eta} left");
     let on_progress = |done: u64| {
         bar.set_position(done);
         if bar.is_hidden() && done.is_multiple_of(count.div_ceil(LINES)) {

@@ -1,14 +1,12 @@
 //! Has a file system discard what is free in a range of it.
 
-use std::ffi::c_void;
 use std::os::fd::AsFd;
 
 use rustix::io::Result;
-use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
 /// The kernel's `struct fstrim_range`, in bytes.
 #[repr(C)]
-#[derive(Clone, Copy)]
 struct FstrimRange {
     start: u64,
     len: u64,
@@ -16,30 +14,7 @@ struct FstrimRange {
 }
 
 /// The ioctl that reads a range, and answers how much of it was discarded in place of its length.
-struct Fitrim(FstrimRange);
-
 const FITRIM: Opcode = opcode::read_write::<FstrimRange>(b'X', 121);
-
-// SAFETY: FITRIM takes a pointer to `struct fstrim_range`, which `FstrimRange` is laid out as; the
-// kernel writes no more than that, and any bytes are a valid `FstrimRange`.
-unsafe impl Ioctl for Fitrim {
-    type Output = FstrimRange;
-    const IS_MUTATING: bool = true;
-
-    fn opcode(&self) -> Opcode {
-        FITRIM
-    }
-
-    fn as_ptr(&mut self) -> *mut c_void {
-        (&raw mut self.0).cast()
-    }
-
-    // SAFETY: the contract is that of `Ioctl::output_from_ptr`.
-    unsafe fn output_from_ptr(_: IoctlOutput, range: *mut c_void) -> Result<FstrimRange> {
-        // SAFETY: this is the pointer that `as_ptr` returned, to a range that lives on.
-        Ok(unsafe { range.cast::<FstrimRange>().read() })
-    }
-}
 
 /// Discards what is free of the `len` bytes from `start` on of the file system that `dir` is in,
 /// and lies in extents of at least `min_len` bytes: how many bytes those were.
@@ -48,8 +23,9 @@ unsafe impl Ioctl for Fitrim {
 /// Those of the ioctl: `PERM` without root, `OPNOTSUPP` where the device takes no discards,
 /// `NOTTY` where the file system has no such call, `INVAL` behind its end.
 pub(super) fn trim(dir: impl AsFd, start: u64, len: u64, min_len: u64) -> Result<u64> {
-    // SAFETY: `Fitrim` describes FITRIM truthfully.
-    unsafe { ioctl(dir, Fitrim(FstrimRange { start, len, min_len })) }.map(|range| range.len)
+    let mut range = FstrimRange { start, len, min_len };
+    // SAFETY: FITRIM reads and writes a `struct fstrim_range`, which `FstrimRange` is laid out as.
+    unsafe { ioctl(dir, Updater::<FITRIM, FstrimRange>::new(&mut range)) }.map(|()| range.len)
 }
 
 #[cfg(test)]

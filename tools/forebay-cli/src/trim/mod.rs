@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use forebay_config::ByteSize;
 use forebay_core::{DiskModel, DiskTime, saturating_nanos};
-use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, HumanDuration};
 use rustix::io::Errno;
 
-use crate::console::{note, print};
+use crate::console::{note, print, progress_bar};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::{properties_file, span};
@@ -159,7 +159,8 @@ impl Trim {
             mount.point.display(),
             mount.kind
         ));
-        let bar = bar(self.place.size);
+        let template = "{wide_bar} {bytes} of {total_bytes} {msg} {eta}";
+        let bar = progress_bar(self.place.size, template);
         let mut progress = Progress::default();
         while progress.at < self.place.size && !self.interrupt.is_raised() {
             if !self.step(&mut progress)? {
@@ -242,15 +243,6 @@ impl Trim {
             thread::sleep(LOOK_EVERY);
         }
     }
-}
-
-fn bar(size: u64) -> ProgressBar {
-    let bar = ProgressBar::new(size);
-    let style = ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes} {msg} {eta}");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar
 }
 
 /// What was done, for people.

@@ -95,8 +95,7 @@ impl Kept {
             let _ = fs::remove_file(path);
         }
         let disks = disks?;
-        let page = html(&disks).map_err(|error| Failure::Run(error.to_string()))?;
-        whole_file::put(&self.dir.join(PAGE), &page)?;
+        whole_file::put(&self.dir.join(PAGE), &html(&disks)?)?;
         Ok(disks)
     }
 

@@ -50,7 +50,7 @@ impl Output {
     /// Writes all files.
     pub(super) fn write(&self, tuned: &[Tuned]) -> Result<(), Failure> {
         let disks: Vec<(&Run, &Fit)> = tuned.iter().map(|one| (&one.run, &one.fit)).collect();
-        let report = page::html(tuned).map_err(|error| Failure::Run(error.to_string()))?;
+        let report = page::html(tuned)?;
         let properties = files::properties(&disks);
         // first, what all others can be made of again
         let runs: Vec<Run> = tuned.iter().map(|one| one.run.clone()).collect();

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use forebay_report::size;
 use forebay_tune::{Budget, Phase, Progress, Purpose, Work};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
+
+use crate::console::progress_bar;
 
 /// How often the line moves while a phase lasts.
 const TICK: Duration = Duration::from_millis(200);
@@ -18,10 +20,7 @@ pub(super) struct TuneProgress {
 impl TuneProgress {
     pub(super) fn new(budget: &Budget) -> Self {
         let seconds = budget.seconds();
-        let template = "{spinner} {bar:30} {msg}";
-        let style = ProgressStyle::with_template(template);
-        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = ProgressBar::new(seconds.ceil() as u64).with_style(style);
+        let bar = progress_bar(seconds.ceil() as u64, "{spinner} {bar:30} {msg}");
         bar.enable_steady_tick(TICK);
         Self { bar, seconds }
     }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use forebay::engine::{BackendChoice, Completion, Engine, EngineConfig, Operation};
 use forebay::{AlignedBuf, DirectFile};
 use forebay_load::Rng;
+use indicatif::ProgressBar;
 
 use super::data::{BUFFER_ALIGNMENT, MIB};
-use crate::bench::progress::FillProgress;
+use crate::bench::progress::fill_progress;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
@@ -48,7 +49,7 @@ pub(super) fn fill(
         names: vec![None; DEPTH as usize],
         pages: 0,
     };
-    let written = FillProgress::new(bytes);
+    let written = fill_progress(bytes);
     for extent in extents {
         let extent = extent?;
         for mib in 0..extent.len.div_ceil(MIB) {
@@ -91,7 +92,7 @@ impl Filler {
         self.engine.push(token, write).map_err(|(error, _)| cannot_write(&extent.name, &error))
     }
 
-    fn collect(&mut self, written: &FillProgress, interrupt: &Interrupt) -> Result<(), Failure> {
+    fn collect(&mut self, written: &ProgressBar, interrupt: &Interrupt) -> Result<(), Failure> {
         interrupt.check()?;
         self.engine
             .submit_and_wait(Some(WAIT_MAX))
@@ -100,7 +101,7 @@ impl Filler {
             let name = self.names.get_mut(token as usize).and_then(Option::take);
             let name = name.unwrap_or_else(|| Path::new("a data file").into());
             match result {
-                Ok(bytes) if bytes as u64 == MIB => written.add(MIB),
+                Ok(bytes) if bytes as u64 == MIB => written.inc(MIB),
                 Ok(_) => return Err(cannot_write(&name, &"no space left?")),
                 Err(error) => return Err(cannot_write(&name, &error)),
             }

@@ -21,8 +21,7 @@ pub(super) fn html(report: &Report) -> Result<String, Failure> {
     let not_read = not_read.iter().map(|text| (text.as_str(), false));
     page.list(missing.chain(findings).chain(not_read));
     for found in &report.summary.devices {
-        device(&mut page, found)
-            .map_err(|error| Failure::Run(format!("cannot draw the charts: {error}")))?;
+        device(&mut page, found)?;
     }
     if !report.summary.async_work.is_empty() {
         page.heading("io_uring", "Given to threads of the kernel by io_uring");
