@@ -43,7 +43,7 @@ impl OverTime<'_> {
     }
 
     fn add_slices(&mut self, status: &RunStatus) {
-        for (job, slice) in status.take_slices().iter().enumerate() {
+        for (job, slice) in status.slices.take().iter().enumerate() {
             slice.iter().for_each(|slice| self.builder.add(job, slice));
         }
     }

@@ -13,9 +13,9 @@ pub(super) struct RunStatus {
     /// Threads with something left to send.
     busy: AtomicU32,
     /// What each job did since the last look.
-    recent: Mutex<Vec<Option<Recent>>>,
+    pub(super) recent: OfJobs<Recent>,
     /// The same, for the run over time.
-    slices: Mutex<Vec<Option<Slice>>>,
+    pub(super) slices: OfJobs<Slice>,
     wakers: OnceLock<Vec<Waker>>,
 }
 
@@ -25,8 +25,8 @@ impl RunStatus {
         Self {
             stopped: AtomicBool::new(false),
             busy: AtomicU32::new(threads as u32),
-            recent: Mutex::new(vec![None; jobs]),
-            slices: Mutex::new(vec![None; jobs]),
+            recent: OfJobs::new(jobs),
+            slices: OfJobs::new(jobs),
             wakers: OnceLock::new(),
         }
     }
@@ -54,40 +54,32 @@ impl RunStatus {
             self.stop();
         }
     }
+}
 
-    /// Adds what the job with this index did.
-    pub(super) fn add_recent(&self, job: usize, recent: &Recent) {
-        match self.recent().get_mut(job) {
-            Some(Some(sum)) => sum.merge(recent),
-            Some(none) => *none = Some(recent.clone()),
+/// What each job did since somebody last took it.
+#[derive(Debug)]
+pub(super) struct OfJobs<T>(Mutex<Vec<Option<T>>>);
+
+impl<T: Clone> OfJobs<T> {
+    fn new(jobs: usize) -> Self {
+        Self(Mutex::new(vec![None; jobs]))
+    }
+
+    /// Adds `more`, which the job with this index did, by `merge`.
+    pub(super) fn add(&self, job: usize, more: &T, merge: impl Fn(&mut T, &T)) {
+        match self.lock().get_mut(job) {
+            Some(Some(sum)) => merge(sum, more),
+            Some(none) => *none = Some(more.clone()),
             None => {}
         }
     }
 
-    /// What each job did since the last call.
-    pub(super) fn take_recent(&self) -> Vec<Option<Recent>> {
-        self.recent().iter_mut().map(Option::take).collect()
+    /// What each did since the last call.
+    pub(super) fn take(&self) -> Vec<Option<T>> {
+        self.lock().iter_mut().map(Option::take).collect()
     }
 
-    /// Adds what the job with this index did, for the run over time.
-    pub(super) fn add_slice(&self, job: usize, slice: &Slice) {
-        match self.slices().get_mut(job) {
-            Some(Some(sum)) => sum.merge(slice),
-            Some(none) => *none = Some(slice.clone()),
-            None => {}
-        }
-    }
-
-    /// What each job did since the last call, for the run over time.
-    pub(super) fn take_slices(&self) -> Vec<Option<Slice>> {
-        self.slices().iter_mut().map(Option::take).collect()
-    }
-
-    fn slices(&self) -> MutexGuard<'_, Vec<Option<Slice>>> {
-        self.slices.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn recent(&self) -> MutexGuard<'_, Vec<Option<Recent>>> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<T>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

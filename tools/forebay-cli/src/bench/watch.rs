@@ -84,7 +84,7 @@ impl<'a> Watch<'a> {
         if now >= self.line_due && now < to {
             self.line_due = now.plus_nanos(saturating_nanos(self.line.period()));
             if self.line.is_shown() {
-                self.line.show(to.since(now), jobs, &self.status.take_recent());
+                self.line.show(to.since(now), jobs, &self.status.recent.take());
             } else {
                 self.line.tell(to.since(now));
             }

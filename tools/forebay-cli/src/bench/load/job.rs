@@ -32,7 +32,7 @@ pub(in crate::bench) struct ThreadJob {
     /// Bytes of each buffer of a vectored request.
     segment: Option<u64>,
     /// Bytes of each of the files that an unlink job removes.
-    removed_len: u64,
+    pub(super) removed_len: u64,
     /// Whether it deletes files, and since when all of them are gone.
     deletes: bool,
     deleted_at: Option<Time>,
@@ -127,11 +127,6 @@ impl ThreadJob {
         };
         // There is one, also where it moves no bytes.
         Parts::new(len.max(1), vector_max)
-    }
-
-    /// Bytes that removing one file discards.
-    pub(super) fn removed_len(&self) -> u64 {
-        self.removed_len
     }
 
     /// What the disk is to do for the `len` bytes from `at` on of a request that begins at `start`.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use forebay_core::{Op, Time, saturating_nanos};
 use forebay_load::generator::{Action, Work};
-use forebay_load::recorder::{Completion, MeasuredInterval, Recorder};
+use forebay_load::recorder::{Completion, MeasuredInterval, Recent, Recorder, Slice};
 use slab::Slab;
 
 use super::clock::Clock;
@@ -38,6 +38,7 @@ pub(super) struct Load<'a> {
 }
 
 /// What changes while a load runs.
+#[derive(Default)]
 pub(super) struct LoadState {
     requests: Slab<LoadRequest>,
     /// Processor work that is due: the positions of its jobs, and what is to be done.
@@ -50,13 +51,7 @@ pub(super) struct LoadState {
 impl LoadState {
     /// Nothing has happened yet.
     pub(super) fn new() -> Self {
-        Self {
-            requests: Slab::new(),
-            processor: VecDeque::new(),
-            report_at: Time::from_nanos(saturating_nanos(progress::PERIOD)),
-            sample_ends: Time::ZERO,
-            has_nothing_left: false,
-        }
+        Self { report_at: Time::from_nanos(saturating_nanos(progress::PERIOD)), ..Self::default() }
     }
 }
 
@@ -131,7 +126,7 @@ impl Load<'_> {
     fn take_action(&mut self, now: Time, position: usize, action: Action) {
         let (op, offset, len) = match action.work {
             Work::Io { op, offset, len } => (op, offset, u64::from(len)),
-            Work::Unlink(file) => (Op::Discard, file, self.jobs[position].removed_len()),
+            Work::Unlink(file) => (Op::Discard, file, self.jobs[position].removed_len),
             Work::Cpu(_) => {
                 self.state.processor.push_back((position, action, now));
                 return;
@@ -214,7 +209,7 @@ impl Load<'_> {
         if self.is_watched && now >= self.state.report_at {
             self.state.report_at = now.plus_nanos(saturating_nanos(progress::PERIOD));
             for job in &mut self.jobs {
-                self.status.add_recent(job.index, &job.recorder.take_recent());
+                self.status.recent.add(job.index, &job.recorder.take_recent(), Recent::merge);
             }
         }
     }
@@ -233,7 +228,7 @@ impl Load<'_> {
     fn show_slices(&mut self) {
         for job in &mut self.jobs {
             if let Some(slice) = job.recorder.slice() {
-                self.status.add_slice(job.index, slice);
+                self.status.slices.add(job.index, slice, Slice::merge);
                 slice.clear();
             }
         }
