@@ -76,10 +76,6 @@ impl<'a> Deletes<'a> {
         }
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        self.interrupt.is_raised()
-    }
-
     /// Files come that wait in the trash in `dir`, which is called `path`. Those before are waited
     /// for if they do elsewhere, so that the pace is one.
     pub(super) fn go_to(&mut self, dir: OwnedFd, path: &Path) -> Result<(), Failure> {
@@ -115,11 +111,6 @@ impl<'a> Deletes<'a> {
             self.file(&dir, name, entry, path);
             self.here = Some((dir, here));
         }
-    }
-
-    /// What was done, at the end.
-    pub(super) fn into_counts(self) -> Counts {
-        self.counts
     }
 
     /// A file, or anything that is no directory.
@@ -253,7 +244,7 @@ impl<'a> Deletes<'a> {
         let mut pause = LOOK_MIN;
         loop {
             self.look();
-            if self.is_stopped() {
+            if self.interrupt.is_raised() {
                 // descriptors are closed from here on, and what is resolved by them later would be
                 // found elsewhere
                 self.moving.retain(|waiting| !waiting.deletion.cancel());

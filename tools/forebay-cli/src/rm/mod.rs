@@ -90,14 +90,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         deletes.empty_trash(dir)?;
     }
     for path in &options.paths {
-        if deletes.is_stopped() {
+        if interrupt.is_raised() {
             break;
         }
         one(Path::new(path), options, &mut deletes)?;
     }
     deletes.drain();
     let left = deletes.left();
-    let counts = deletes.into_counts();
+    let counts = deletes.counts;
     if interrupt.is_raised() {
         note(format_args!("interrupted: {}", done(&counts, began.elapsed()).trim_end()));
         left.iter().for_each(note);

@@ -52,7 +52,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         if let Err(errno) = self.enter(parent, name, *entry, false)? {
             self.deletes.refused(&self.path, errno);
         }
-        while !self.deletes.is_stopped() {
+        while !self.deletes.interrupt.is_raised() {
             let Some(level) = self.levels.last() else { break };
             match level.below.pop() {
                 Some(name) => self.down(&name)?,
@@ -135,7 +135,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             if name == "." || name == ".." || self.is_trash(&level.entry, name) {
                 continue;
             }
-            if self.deletes.is_stopped() {
+            if self.deletes.interrupt.is_raised() {
                 break;
             }
             match Entry::look(dir, name) {
@@ -162,7 +162,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             self.deletes.drain();
         }
         let may_be_full = self.deletes.counts.failed > level.failed_before;
-        if !self.deletes.is_stopped() {
+        if !self.deletes.interrupt.is_raised() {
             let above = above.and_then(|()| match self.levels.last() {
                 Some(above) => dup(above.fd()?),
                 None => dup(parent),
