@@ -2,7 +2,7 @@ package forebay
 
 // #include <forebay.h>
 //
-// // What a request became: results, instead of pointers to memory of Go.
+// // The result of a request, returned by value, so that C gets no pointers to memory of Go.
 // struct asked { int code; forebay_permit permit; forebay_waiting waiting; };
 //
 // static struct asked forebay_go_ask(forebay_class c, int op, uint64_t len, forebay_events events) {
@@ -17,7 +17,7 @@ package forebay
 //     return asked;
 // }
 //
-// // 0 of `waiting`: there is no event.
+// // `waiting` is 0 if there is no event.
 // static struct asked forebay_go_next(forebay_events events) {
 //     struct forebay_event event = FOREBAY_INIT(forebay_event);
 //     if (forebay_events_next(events, &event) != FOREBAY_OK) event.waiting = 0;
@@ -37,13 +37,13 @@ import (
 	"syscall"
 )
 
-// Op is what a permit is for.
+// Op is the operation of a permit.
 type Op int
 
 const (
 	Read  Op = C.FOREBAY_READ
 	Write Op = C.FOREBAY_WRITE
-	// Discard has the length of what is deleted.
+	// Discard has the length of the discarded range.
 	Discard Op = C.FOREBAY_DISCARD
 	// Flush may have the length 0.
 	Flush Op = C.FOREBAY_FLUSH
@@ -57,8 +57,8 @@ type Permit struct {
 
 var leaked atomic.Uint64
 
-// LeakedPermits returns how many permits of the process were found by the garbage collector, not
-// completed. Their room in the disk was given back then.
+// LeakedPermits returns how many permits of the process were dropped without Complete. The garbage
+// collector found them and ended them.
 func LeakedPermits() uint64 { return leaked.Load() }
 
 func newPermit(handle C.forebay_permit) *Permit {
@@ -71,8 +71,8 @@ func newPermit(handle C.forebay_permit) *Permit {
 	return p
 }
 
-// Complete says that the I/O has ended: what ReadAt and the like return. The end of the file is no error
-// of the disk. A permit that was completed before gives ErrHandle.
+// Complete ends the permit after its I/O, with the results of ReadAt or a similar call. io.EOF does not
+// count as an error of the disk. Completing a permit twice gives ErrHandle.
 func (p *Permit) Complete(n int, result error) error {
 	handle := C.forebay_permit(p.handle.Swap(0))
 	p.cleanup.Stop()
@@ -83,7 +83,7 @@ func (p *Permit) Complete(n int, result error) error {
 	return call(func() C.int { return C.forebay_complete(handle, C.int64_t(n)) })
 }
 
-// TryAdmit returns a permit if it need not wait, else ErrTimedOut.
+// TryAdmit returns a permit if it does not have to wait for one, else ErrTimedOut.
 func (c *Class) TryAdmit(op Op, length int) (*Permit, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -95,8 +95,8 @@ func (c *Class) TryAdmit(op Op, length int) (*Permit, error) {
 	return newPermit(asked.permit), nil
 }
 
-// Admit waits until the disk can take the operation and it is the class's turn, without a thread. When
-// the context ends, the place in the queue is given back, and its error returned.
+// Admit waits, without a thread, until the scheduler grants the operation to the class. When the context
+// ends first, the request is cancelled, and the context's error is returned.
 func (c *Class) Admit(ctx context.Context, op Op, length int) (*Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (c *Class) Admit(ctx context.Context, op Op, length int) (*Permit, error) {
 		return got.permit, got.err
 	case <-ctx.Done():
 	}
-	// What cannot be taken back has been told, and its event comes.
+	// A request that cannot be cancelled has ended, and its event follows.
 	if C.forebay_free(asked.waiting) != C.FOREBAY_OK {
 		if got := <-outcomes; got.permit != nil {
 			got.permit.giveBack()
@@ -140,7 +140,7 @@ func (c *Class) Do(ctx context.Context, op Op, length int, work func() (int, err
 	return work()
 }
 
-// giveBack ends a permit under which nothing was done.
+// giveBack ends a permit that was not used.
 func (p *Permit) giveBack() {
 	p.cleanup.Stop()
 	C.forebay_free(C.forebay_permit(p.handle.Swap(0)))
@@ -151,7 +151,7 @@ type outcome struct {
 	err    error
 }
 
-// queue has the events of all requests of the process that wait, and a goroutine that tells them.
+// queue holds the events of all waiting requests of the process. A goroutine delivers them.
 type queue struct {
 	events  C.forebay_events
 	mutex   sync.Mutex
@@ -209,7 +209,7 @@ func newQueue() (q *queue, err error) {
 	}
 	go func() {
 		defer runtime.KeepAlive(file)
-		// Each time that the descriptor becomes readable, all events are taken.
+		// All events are taken each time that the descriptor becomes readable.
 		_ = conn.Read(func(uintptr) bool {
 			for q.next() {
 			}
@@ -230,7 +230,7 @@ func (q *queue) ask(c *Class, op Op, length int) (C.struct_asked, error) {
 	return asked, nil
 }
 
-// next tells one request its outcome, if there is one.
+// next delivers the outcome of one request. It returns false if there is none.
 func (q *queue) next() bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -248,16 +248,16 @@ func (q *queue) next() bool {
 	return true
 }
 
-// outcomes returns where the outcome of a request is told. The event may come before who asked.
+// outcomes returns the channel for the outcome of a request. The event may come before Admit asks for it.
 func (q *queue) outcomes(waiting C.forebay_waiting) chan outcome {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	told := q.waiting[waiting]
-	if told == nil {
-		told = make(chan outcome, 1)
-		q.waiting[waiting] = told
+	outcomes := q.waiting[waiting]
+	if outcomes == nil {
+		outcomes = make(chan outcome, 1)
+		q.waiting[waiting] = outcomes
 	}
-	return told
+	return outcomes
 }
 
 func (q *queue) forget(waiting C.forebay_waiting) {

@@ -28,7 +28,7 @@ func must[T any](got T, err error) T {
 	return got
 }
 
-// waitFor waits until what was counted of a class is as wanted.
+// waitFor waits until the statistics of a class are as wanted.
 func waitFor(t *testing.T, s *Scheduler, class string, wanted func(ClassStats) bool) ClassStats {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -52,7 +52,7 @@ func threads(t *testing.T) (count int) {
 	return count
 }
 
-// fill takes permits until none is given at once.
+// fill takes permits until the next one would have to wait.
 func fill(t *testing.T, class *Class) (held []*Permit) {
 	t.Helper()
 	for {
@@ -115,7 +115,7 @@ func TestGoroutinesThatWaitHoldNoThread(t *testing.T) {
 	is(t, class.SetLimits(Limits{}), nil)
 	group.Wait()
 	end := *must(scheduler.Snapshot()).Class("queries")
-	// What was granted when its context ended has been given back.
+	// Permits that were granted when their context ended have been given back.
 	total, ended := end.Operations[Read]+end.Cancelled, done.Load()+cancelled.Load()
 	if total != goroutines || ended != goroutines || end.InDisk != 0 || end.Queued != 0 {
 		t.Errorf("%d done, %d cancelled: %+v", done.Load(), cancelled.Load(), end)
@@ -130,7 +130,7 @@ func TestGoroutinesThatWaitHoldNoThread(t *testing.T) {
 	queue.mutex.Unlock()
 }
 
-// Contexts that end while permits are granted leave nothing behind, whichever comes first.
+// Contexts that end while permits are granted leave nothing behind, whichever happens first.
 func TestCancellingWhilePermitsAreGranted(t *testing.T) {
 	scheduler := newTestScheduler(t, 20_000, 0)
 	class := must(scheduler.AddClass("queries", 100))
@@ -178,7 +178,7 @@ func TestLeakedPermitsAreCountedAndGivenBack(t *testing.T) {
 	}
 }
 
-func TestWhatADeadContextAsksForIsNotQueued(t *testing.T) {
+func TestAnEndedContextQueuesNoRequest(t *testing.T) {
 	class := must(newTestScheduler(t, 1000, 0).AddClass("queries", 100))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

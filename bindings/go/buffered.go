@@ -2,7 +2,7 @@ package forebay
 
 // #include <forebay.h>
 //
-// // Of char: behind void Go looks for pointers in all of the object that the bytes are a part of.
+// // The data are char, because for a void pointer Go checks the whole object for pointers.
 // static int forebay_go_read(forebay_class c, int fd, char *data, size_t len, uint64_t offset, size_t *done) {
 //     return forebay_read(c, fd, data, len, offset, done);
 // }
@@ -19,11 +19,11 @@ import (
 	"unsafe"
 )
 
-// File is what has a descriptor: *os.File, and files of Pebble.
+// File has a descriptor: *os.File, or a file of Pebble.
 type File interface{ Fd() uintptr }
 
-// ReadAt reads through the page cache: what is in memory costs nothing, for the rest it waits for
-// permits. As in other reads of files a thread is held meanwhile.
+// ReadAt reads through the page cache. Pages in memory need no permit; the others wait for permits. Like
+// other reads of files it blocks a thread.
 func (c *Class) ReadAt(file File, data []byte, offset int64) (int, error) {
 	defer runtime.KeepAlive(file)
 	var done C.size_t
@@ -37,8 +37,8 @@ func (c *Class) ReadAt(file File, data []byte, offset int64) (int, error) {
 	return int(done), err
 }
 
-// Prefetch brings length bytes from offset on into the page cache, in parts that each have a permit, so that
-// who reads them through a mapping finds them there. What is negative is ErrInvalid.
+// Prefetch reads length bytes from offset on into the page cache, for example before they are read through
+// a memory mapping. Each part waits for a permit. Negative arguments give ErrInvalid.
 func (c *Class) Prefetch(file File, offset, length int64) error {
 	if offset < 0 || length < 0 {
 		return &Error{ErrInvalid, 0, fmt.Sprintf("%d bytes from %d on: neither is below 0", length, offset)}
@@ -49,7 +49,7 @@ func (c *Class) Prefetch(file File, offset, length int64) error {
 	})
 }
 
-// Sync makes durable what the program wrote to a file by itself.
+// Sync makes durable what the program wrote to a file without a Writer.
 func (c *Class) Sync(file File) error {
 	defer runtime.KeepAlive(file)
 	return c.call(func(handle C.uint64_t) C.int {
@@ -57,15 +57,15 @@ func (c *Class) Sync(file File) error {
 	})
 }
 
-// Writer writes to a file through the page cache, and has what is dirty written back in the turn of a
-// class. Writes that wait, since too much is dirty, hold a thread, and so does Sync.
+// Writer writes to a file through the page cache, and schedules write-back of its dirty bytes in a class.
+// Sync, and writes that wait because too many bytes are dirty, block a thread.
 type Writer struct {
 	*object
 	file File
 }
 
-// NewWriter makes a writer to a file, which stays open for as long as the writer. At most dirtyMax bytes
-// are dirty; 0 for 16 MiB.
+// NewWriter makes a writer to a file, which has to stay open as long as the writer. At most dirtyMax bytes
+// are dirty; 0 means 16 MiB.
 func (c *Class) NewWriter(file File, dirtyMax uint64) (*Writer, error) {
 	made, err := c.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
 		return C.forebay_writer_new(handle, C.int(file.Fd()), C.uint64_t(dirtyMax), made)
@@ -76,7 +76,7 @@ func (c *Class) NewWriter(file File, dirtyMax uint64) (*Writer, error) {
 	return &Writer{made, file}, nil
 }
 
-// Write writes behind what was written last; in a file of O_APPEND at its end.
+// Write writes after the previous write, or, with O_APPEND, at the end of the file.
 func (w *Writer) Write(data []byte) (int, error) { return w.write(data, C.FOREBAY_OFFSET_NEXT) }
 
 // WriteAt writes at an offset.
@@ -99,14 +99,15 @@ func (w *Writer) write(data []byte, offset int64) (int, error) {
 	return len(data), nil
 }
 
-// WriteBack hands over what is dirty, and does not wait for it.
+// WriteBack starts write-back of the dirty bytes, and does not wait for its end.
 func (w *Writer) WriteBack() error {
 	defer runtime.KeepAlive(w)
 	return w.call(func(handle C.uint64_t) C.int { return C.forebay_write_back(handle) })
 }
 
-// SetWriteBackAfter has nothing written back from now on while at most so many bytes are dirty, nor when the writer
-// is closed: for logs, which are often deleted before anybody syncs them. Sync still writes back all.
+// SetWriteBackAfter sets how many bytes may be dirty before write-back begins. Up to that number, closing the
+// writer does not start write-back either. Sync still writes back all dirty bytes. Use it for logs, which are
+// often deleted before they are synced.
 func (w *Writer) SetWriteBackAfter(bytes uint64) error {
 	defer runtime.KeepAlive(w)
 	return w.call(func(handle C.uint64_t) C.int {
@@ -114,10 +115,10 @@ func (w *Writer) SetWriteBackAfter(bytes uint64) error {
 	})
 }
 
-// Sync makes what was written durable.
+// Sync makes the writes durable.
 func (w *Writer) Sync() error { return w.sync(C.FOREBAY_SYNC_ALL) }
 
-// SyncData does so without attributes that are not needed to read it back.
+// SyncData is Sync without the attributes that are not needed to read the data back.
 func (w *Writer) SyncData() error { return w.sync(0) }
 
 func (w *Writer) sync(flags C.uint32_t) error {
@@ -125,7 +126,7 @@ func (w *Writer) sync(flags C.uint32_t) error {
 	return w.call(func(handle C.uint64_t) C.int { return C.forebay_writer_sync(handle, flags) })
 }
 
-// Dirty returns how many bytes were written and are not on the disk yet.
+// Dirty returns the number of written bytes that are not on the disk yet.
 func (w *Writer) Dirty() (uint64, error) {
 	defer runtime.KeepAlive(w)
 	var dirty C.uint64_t
@@ -133,12 +134,12 @@ func (w *Writer) Dirty() (uint64, error) {
 	return uint64(dirty), err
 }
 
-// Close hands over what is dirty. The file stays open.
+// Close starts write-back of the dirty bytes, and frees the writer. The file stays open.
 func (w *Writer) Close() error {
 	return w.call(func(handle C.uint64_t) C.int { return C.forebay_free(handle) })
 }
 
-// bytes is the two arguments of a slice.
+// bytes returns the pointer and the length of a slice.
 func bytes(data []byte) (*C.char, C.size_t) {
 	return (*C.char)(unsafe.Pointer(unsafe.SliceData(data))), C.size_t(len(data))
 }

@@ -5,40 +5,40 @@ import "C"
 
 import "runtime"
 
-// DeleterOptions is how a deleter deletes; the zero value is the usual way.
+// DeleterOptions are the options of a deleter. The zero value has the defaults.
 type DeleterOptions struct {
-	// Bytes that are freed per second at most; 0 for what the class lets through.
+	// The most bytes freed per second; 0 for no limit but the scheduling of the class.
 	Rate uint64
-	// Extents that are discarded per second at most; 0 for no limit.
+	// The most extents discarded per second; 0 for no limit.
 	CommandsPerSecond uint64
-	// A directory in which all trash is; empty for a trash alongside each file.
+	// The directory in which the trash for all files is; empty for a trash in the directory of each file.
 	TrashIn string
-	// Files that may wait; 0 for 1,048,576.
+	// The most files that may wait; 0 for 1,048,576.
 	FilesMax uint64
-	// Files are unlinked at once and freed by their descriptors, instead of being moved into a trash.
+	// Unlink files at once and free their blocks through descriptors, instead of moving them to a trash.
 	InPlace bool
-	// In steps also where nothing is discarded.
+	// Delete in steps even on disks where deleting sends no discards.
 	AlwaysInSteps bool
 }
 
-// Deleter deletes files at the pace of a class.
+// Deleter deletes files in small steps, scheduled in a class.
 type Deleter struct{ *object }
 
-// Deletion is what was asked to be deleted. It goes on when nothing refers to it.
+// Deletion is a requested deletion. It continues even if nothing refers to it.
 type Deletion struct{ *object }
 
-// Deleted is what came of a deletion.
+// Deleted is the result of a deletion.
 type Deleted struct {
-	// 1, or what was found in a trash.
+	// The number of deleted files: 1, or all files of a trash.
 	Files uint64
-	// Bytes that were freed in steps, and how many steps.
+	// The bytes freed in steps, and the number of steps.
 	Bytes, Steps uint64
 	// Whether the last file was unlinked at once.
 	Unlinked bool
 }
 
-// NewDeleter makes one. The class's shares rise as the backlog nears a ceiling: give it a class
-// of its own.
+// NewDeleter makes a deleter. It raises the shares of the class as its backlog nears the maximum, so give
+// it a class of its own.
 func (c *Class) NewDeleter(options DeleterOptions) (*Deleter, error) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
@@ -67,7 +67,7 @@ func (c *Class) NewDeleter(options DeleterOptions) (*Deleter, error) {
 	return &Deleter{made}, nil
 }
 
-// Delete deletes a file. It returns at once; what went wrong is told by Wait.
+// Delete deletes a file. It returns at once; Wait returns errors of the deletion.
 func (d *Deleter) Delete(path string) (*Deletion, error) {
 	return toDeletion(d.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
 		text, length := str(path)
@@ -75,8 +75,8 @@ func (d *Deleter) Delete(path string) (*Deletion, error) {
 	}))
 }
 
-// EmptyTrash deletes what earlier processes left in the trash in a directory: for when a program
-// starts.
+// EmptyTrash deletes files that earlier processes left in the trash of a directory. Call it when the
+// program starts.
 func (d *Deleter) EmptyTrash(dir string) (*Deletion, error) {
 	return toDeletion(d.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
 		text, length := str(dir)
@@ -84,7 +84,7 @@ func (d *Deleter) EmptyTrash(dir string) (*Deletion, error) {
 	}))
 }
 
-// Close waits until nothing waits for the deleter any more, and ends it.
+// Close waits until all deletions have ended, and ends the deleter.
 func (d *Deleter) Close() error {
 	if err := d.call(func(handle C.uint64_t) C.int { return C.forebay_deleter_drain(handle) }); err != nil {
 		return err
@@ -99,7 +99,7 @@ func toDeletion(made *object, err error) (*Deletion, error) {
 	return &Deletion{made}, nil
 }
 
-// Wait waits until the file is deleted and its blocks are free. It holds a thread.
+// Wait waits until the file is deleted and its blocks are freed. It blocks a thread.
 func (d *Deletion) Wait() (Deleted, error) {
 	deleted := C.forebay_deleted{size: C.sizeof_forebay_deleted}
 	err := d.call(func(handle C.uint64_t) C.int { return C.forebay_deletion_wait(handle, &deleted) })
@@ -107,12 +107,12 @@ func (d *Deletion) Wait() (Deleted, error) {
 	return Deleted{uint64(deleted.files), uint64(deleted.bytes), steps, unlinked}, err
 }
 
-// WaitRemoved waits until the file is gone from its path, durably. It holds a thread.
+// WaitRemoved waits until the file is durably removed from its path. It blocks a thread.
 func (d *Deletion) WaitRemoved() error {
 	return d.call(func(handle C.uint64_t) C.int { return C.forebay_deletion_wait_removed(handle) })
 }
 
-// Cancel keeps the file, if nothing was done with it yet; else ErrBusy.
+// Cancel cancels the deletion if the file is still at its path; else it returns ErrBusy.
 func (d *Deletion) Cancel() error {
 	return d.call(func(handle C.uint64_t) C.int { return C.forebay_deletion_cancel(handle) })
 }

@@ -12,7 +12,7 @@ import (
 // Code is the kind of an error. It is an error itself, for errors.Is.
 type Code int
 
-// What each code means stands in forebay.h.
+// The codes are described in forebay.h.
 const (
 	ErrHandle    Code = C.FOREBAY_E_HANDLE
 	ErrInvalid   Code = C.FOREBAY_E_INVALID
@@ -32,7 +32,7 @@ const (
 // Error returns the name of the code, such as "FOREBAY_E_HANDLE".
 func (c Code) Error() string { return C.GoString(C.forebay_code_name(C.int(c))) }
 
-// Error is what a call failed with. It wraps its code, and the number of the system if it has one.
+// Error is the error of a call. It wraps its code, and its errno if a system call failed.
 type Error struct {
 	Code    Code
 	Errno   syscall.Errno
@@ -41,7 +41,7 @@ type Error struct {
 
 func (e *Error) Error() string { return "forebay: " + e.Message }
 
-// Unwrap returns the code and the number of the system.
+// Unwrap returns the code and, if it is not 0, the errno.
 func (e *Error) Unwrap() []error {
 	if e.Errno == 0 {
 		return []error{e.Code}
@@ -49,14 +49,14 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Code, e.Errno}
 }
 
-// lastError is called by the thread that got the code.
+// lastError returns the last error of the thread. The thread that got the code has to call it.
 func lastError(code C.int) error {
 	var length C.size_t
 	text := C.forebay_last_error(&length)
 	return &Error{Code(code), syscall.Errno(C.forebay_last_errno()), C.GoStringN(text, C.int(length))}
 }
 
-// call makes a call of which no more than the code is wanted. The message of an error is the thread's.
+// call makes a call that only returns a code. It stays on one thread, because messages belong to threads.
 func call(work func() C.int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -90,7 +90,7 @@ func (o *object) make(work func(handle C.uint64_t, made *C.uint64_t) C.int) (*ob
 	return newObject(made), nil
 }
 
-// str is the two arguments of a string.
+// str returns the pointer and the length of a string.
 func str(s string) (*C.char, C.size_t) {
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(s))), C.size_t(len(s))
 }

@@ -81,7 +81,7 @@ func TestFilesAreReadWrittenAndDeleted(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	file := must(os.Create(path))
 	writer := must(class.NewWriter(file, 0))
-	// part of an object that has pointers
+	// The bytes are a part of an object that has pointers.
 	record := &struct {
 		text [10]byte
 		next *int

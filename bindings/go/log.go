@@ -14,8 +14,8 @@ import (
 
 var logger atomic.Pointer[slog.Logger]
 
-// SetLog has a logger told what operators should know, in all schedulers of the process: disks that
-// nobody has described, unscheduled I/O, slow requests. Without one nothing is written; nil ends it.
+// SetLog sets the logger for messages of all schedulers of the process, such as disks without an entry,
+// unscheduled I/O and slow requests. Without a logger nothing is logged. nil removes it.
 func SetLog(to *slog.Logger) error {
 	logger.Store(to)
 	var callback C.forebay_log_callback

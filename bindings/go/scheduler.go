@@ -1,8 +1,8 @@
-// Package forebay gives goroutines permits for I/O: a userspace disk I/O scheduler for storage engines.
+// Package forebay is a userspace disk I/O scheduler for storage engines, which grants goroutines permits for I/O.
 //
-// A goroutine that waits for a permit holds no thread. Everything may be used by any goroutine. Schedulers,
-// classes, groups and deletions are freed when nothing refers to them any more; permits are completed,
-// writers and deleters closed.
+// A goroutine that waits for a permit blocks no thread. All types may be used by any goroutine. The garbage
+// collector frees schedulers, classes, groups and deletions. Permits have to be completed, and writers and
+// deleters closed.
 package forebay
 
 // #include <stdlib.h>
@@ -20,14 +20,14 @@ type Flags uint32
 const (
 	// Strict refuses files on disks that no entry covers, with ErrUnlisted.
 	Strict Flags = C.FOREBAY_STRICT
-	// Unlimited counts everything and lets nothing wait: to compare with.
+	// Unlimited counts requests but lets none wait. It is for comparisons.
 	Unlimited Flags = C.FOREBAY_UNLIMITED
 )
 
-// Disk is a disk by its rates: the vendor's are enough to start with.
+// Disk is a disk with its rates. The vendor's figures are enough to begin with.
 type Disk struct {
 	Name string
-	// A directory on it, or its block device; empty if files need not be found on it.
+	// A directory on it, or its block device. Empty if no file has to be assigned to it by its path.
 	Mountpoint string
 	// Small requests per second.
 	ReadIOPS, WriteIOPS uint64
@@ -35,13 +35,13 @@ type Disk struct {
 	ReadBandwidth, WriteBandwidth uint64
 }
 
-// parent is what classes and groups are added to.
+// parent is a scheduler or a group, to which classes and groups are added.
 type parent struct{ *object }
 
-// Scheduler is disks, each with one budget, and the classes that share them.
+// Scheduler has disks, each with its own budget, and the classes that share them.
 type Scheduler struct{ parent }
 
-// FromFile makes a scheduler for the disks of a properties file: what `forebay tune` writes.
+// FromFile makes a scheduler for the disks in a file of I/O properties, which `forebay tune` writes.
 func FromFile(path string, flags Flags) (*Scheduler, error) {
 	return newScheduler(func(made *C.forebay_scheduler) C.int {
 		text, length := str(path)
@@ -49,7 +49,7 @@ func FromFile(path string, flags Flags) (*Scheduler, error) {
 	})
 }
 
-// FromRates makes a scheduler for disks by their rates.
+// FromRates makes a scheduler for disks with the given rates.
 func FromRates(disks []Disk, flags Flags) (*Scheduler, error) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
@@ -88,7 +88,7 @@ func newScheduler(work func(made *C.forebay_scheduler) C.int) (*Scheduler, error
 	return &Scheduler{parent{newObject(made)}}, nil
 }
 
-// Reload takes over the figures of a properties file while everything goes on.
+// Reload reads the figures of the disks from a file of I/O properties, without stopping I/O.
 func (s *Scheduler) Reload(path string) error {
 	return s.call(func(handle C.uint64_t) C.int {
 		text, length := str(path)
@@ -112,7 +112,7 @@ func (p parent) AddClass(name string, shares uint32) (*Class, error) {
 	}))
 }
 
-// AddGroup adds a group, which competes as one class of its shares.
+// AddGroup adds a group, which competes as one class with its shares.
 func (p parent) AddGroup(name string, shares uint32) (*Group, error) {
 	made, err := p.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
 		text, length := str(name)
@@ -124,13 +124,14 @@ func (p parent) AddGroup(name string, shares uint32) (*Group, error) {
 	return &Group{parent{made}, member{made}}, nil
 }
 
-// Limits are upper limits on each disk; 0 for none.
+// Limits are upper limits on each disk; 0 means no limit.
 type Limits struct{ BytesPerSecond, OperationsPerSecond uint64 }
 
-// member is what has shares.
+// member is a class or a group, which has shares.
 type member struct{ *object }
 
-// Class is a priority class, on one disk of its scheduler: the first, unless it was got by another way.
+// Class is a priority class, on one disk of its scheduler. That is the first disk, unless On or OnFile chose
+// another one.
 type Class struct{ member }
 
 // Group is a group of classes.
@@ -154,7 +155,7 @@ func (c *Class) On(disk string) (*Class, error) {
 	}))
 }
 
-// OnFile returns the same class on the disk that a file is on.
+// OnFile returns the same class on the disk that holds the file.
 func (c *Class) OnFile(file File) (*Class, error) {
 	defer runtime.KeepAlive(file)
 	return toClass(c.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
@@ -193,7 +194,7 @@ func (m member) SetLimits(limits Limits) error {
 	return m.call(func(handle C.uint64_t) C.int { return C.forebay_set_limits(handle, &given) })
 }
 
-// Remove removes it from all disks: ErrBusy while it has work queued or classes in it.
+// Remove removes it from all disks. ErrBusy while it has queued requests or contains classes.
 func (m member) Remove() error {
 	return m.call(func(handle C.uint64_t) C.int { return C.forebay_remove(handle) })
 }

@@ -10,28 +10,28 @@ import (
 	"unsafe"
 )
 
-// Snapshot is everything that a scheduler had counted at one moment.
+// Snapshot has the values of all counters of a scheduler at one moment.
 type Snapshot struct {
-	// For how long the process had used forebay.
+	// The time since the process first used forebay.
 	Uptime time.Duration
-	// Files that were looked up and that no entry covers.
+	// The number of look-ups of files that no entry covers.
 	UnlistedOpens uint64
-	// Impossible states: each is a bug in forebay.
+	// The number of broken invariants. Each is a bug in forebay.
 	Bugs uint64
-	// The disk of files that no entry covers is among them.
+	// All disks, including the one for files that no entry covers.
 	Disks []DiskStats
 }
 
 // DiskStats is one disk.
 type DiskStats struct {
 	Name string
-	// How much may wait in the disk, as its time; 0 if nothing binds.
+	// The limit of the disk time of requests in the disk; 0 if there is none.
 	EffectiveGoal time.Duration
-	// Disk time of what is in the disk now.
+	// The disk time of the requests in the disk now.
 	InFlight time.Duration
-	// Bytes for which there was no permit.
+	// Bytes that the disk read and wrote without permits.
 	UnscheduledRead, UnscheduledWritten uint64
-	// In the order in which they were added.
+	// The classes in the order in which they were added.
 	Classes []ClassStats
 }
 
@@ -39,22 +39,22 @@ type DiskStats struct {
 type ClassStats struct {
 	Name   string
 	Shares uint32
-	// Requests that wait now, those in the disk, and permits that are held for far too long.
+	// Requests in the queue, requests in the disk, and permits that have been held for far too long.
 	Queued, InDisk, HeldLong uint32
 	// Requests that were completed without an error, and their bytes.
 	Operations, Bytes [4]uint64
-	// Requests that were completed with an error, and those that were cancelled while they waited.
+	// Requests that were completed with an error, and requests that were cancelled in the queue.
 	Errors, Cancelled uint64
-	// Disk time that it had, for how long requests waited with none of the class in the disk, and for how
-	// long a limit kept it back.
+	// The disk time that it has used, the time for which its requests waited while none of them was in the
+	// disk, and the time for which a limit throttled it.
 	Consumption, Starved, Limited time.Duration
-	// Half and 99 of 100 requests waited no longer.
+	// The median and the 99th percentile of the time in the queue.
 	QueueP50, QueueP99 time.Duration
-	// Half and 99 of 100 requests were in the disk no longer.
+	// The median and the 99th percentile of the time in the disk.
 	DiskP50, DiskP99 time.Duration
 }
 
-// Snapshot counts everything now: not for the hot path.
+// Snapshot takes a snapshot of all counters. Do not call it for each request.
 func (s *Scheduler) Snapshot() (*Snapshot, error) {
 	info := C.forebay_snapshot_info{size: C.sizeof_forebay_snapshot_info}
 	taken, err := s.make(func(handle C.uint64_t, made *C.uint64_t) C.int {
@@ -137,7 +137,7 @@ func (s *Snapshot) Class(name string) *ClassStats {
 	return nil
 }
 
-// OpenMetrics returns what was counted as OpenMetrics text.
+// OpenMetrics returns all metrics as OpenMetrics text.
 func (s *Scheduler) OpenMetrics() (string, error) {
 	for text := make([]byte, 64<<10); ; {
 		var length C.size_t

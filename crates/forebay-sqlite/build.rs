@@ -1,4 +1,4 @@
-//! The extension stays in the process: connections use its VFS, and its threads run.
+//! Links the extension so that it is never unloaded: connections use its VFS, and its threads run on.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

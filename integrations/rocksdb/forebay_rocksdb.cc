@@ -1,4 +1,4 @@
-/* A FileSystem of RocksDB whose reads, writes and deletes have classes of forebay: README.md. */
+/* A FileSystem for RocksDB that schedules reads, writes and deletes with forebay: see README.md. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -85,7 +85,7 @@ struct Settings {
     std::string report;
     std::array<uint32_t, CLASSES> shares{1000, 400, 200, 300, 100, 50};
 
-    /* Of FOREBAY_ROCKSDB, "key=value key=value"; what is wrong with it, or nothing. */
+    /* Reads FOREBAY_ROCKSDB, "key=value key=value". Returns an error message, or an empty string. */
     std::string read() {
         const char *given = std::getenv("FOREBAY_ROCKSDB");
         std::istringstream words(given == nullptr ? "" : given);
@@ -147,7 +147,7 @@ IOStatus failed_forebay(const std::string &path) {
     return failed(forebay_last_errno(), forebay_last_error(nullptr), path);
 }
 
-/* The classes, and what was done in each: lives as long as any file. */
+/* The classes, and the counts of requests in each. It lives as long as any file. */
 class Classes {
 public:
     Classes(const std::string &properties, const Settings &settings) : report_(settings.report) {
@@ -181,7 +181,7 @@ public:
     forebay_class handle(ClassId id) const { return classes_[id].get(); }
     forebay_deleter deleter() const { return deleter_.get(); }
 
-    /* Which class a request is in. */
+    /* The class of a request, which is counted. */
     ClassId place(const char *operation, Kind kind, Env::IOPriority priority, uint64_t bytes) {
         const bool reads = std::strcmp(operation, "read") == 0;
         const bool by_name = kind == Kind::Log || kind == Kind::Manifest;
@@ -199,12 +199,12 @@ public:
         counts.first += 1;
         counts.second += bytes;
     }
-    /* What goes past the scheduler: said once of each kind. */
+    /* Counts unscheduled I/O, and prints a message for the first of each kind. */
     void unscheduled(const char *operation, const std::string &path) {
         count(operation, name_of(kind_of(path)), "any", "unscheduled", 0);
         std::lock_guard<std::mutex> held(lock_);
         if (unscheduled_[operation]++ == 0)
-            say(std::string("unscheduled: ") + operation + " of " + path + ", and of others from now on");
+            say(std::string("unscheduled: ") + operation + " of " + path + "; further files are not reported");
     }
 
 private:
@@ -217,7 +217,7 @@ private:
     std::map<std::string, uint64_t> unscheduled_;
 };
 
-/* An open file: what its readers and writers share. */
+/* An open file, as its readers and writers share it. */
 class File {
 public:
     File(std::shared_ptr<Classes> classes, std::string path) : classes_(std::move(classes)), path_(std::move(path)) {}
@@ -240,7 +240,7 @@ public:
         const ClassId id = place("read", options.rate_limiter_priority, n);
         size_t done = 0;
         IOStatus status = direct_ ? transfer(id, FOREBAY_READ, offset, scratch, n, &done) : IOStatus::OK();
-        /* after an error of a later part, less than that is read: the next one says why */
+        /* an error of a later part gives a short read; the next read returns the error */
         for (size_t more = 1; !direct_ && more > 0 && done < n && status.ok(); done += more)
             if (forebay_read(classes_->handle(id), fd_, scratch + done, n - done, offset + done, &more) < 0) {
                 more = 0;
@@ -249,7 +249,7 @@ public:
         *result = Slice(scratch, status.ok() ? done : 0);
         return status;
     }
-    /* Direct, in parts that have a permit each. */
+    /* A direct request, in parts that each have a permit. */
     IOStatus transfer(ClassId id, int op, uint64_t offset, char *data, size_t n, size_t *done) const {
         for (*done = 0; *done < n;) {
             const uint64_t at = offset + *done, left = n - *done;
@@ -269,7 +269,7 @@ public:
             if (moved < 0)
                 return failed_call(op == FOREBAY_READ ? "pread" : "pwrite", path_);
             *done += static_cast<size_t>(moved);
-            /* the end of the file is not where a sector is */
+            /* a short read that ends within a sector is the end of the file */
             if (moved == 0 || (op == FOREBAY_READ && moved % 512 != 0))
                 break;
         }
@@ -315,7 +315,7 @@ private:
     uint64_t at_ = 0;
 };
 
-/* MultiRead and ReadAsync are RocksDB's own, which call Read. */
+/* Its MultiRead and ReadAsync are RocksDB's defaults, which call Read. */
 class RandomAccess : public FSRandomAccessFile {
 public:
     RandomAccess(std::shared_ptr<Classes> classes, const std::string &path) : file_(std::move(classes), path) {}
@@ -323,7 +323,7 @@ public:
                   IODebugContext *) const override {
         return file_.read(offset, n, options, result, scratch);
     }
-    /* the kernel would read ahead unscheduled; RocksDB reads into a buffer of its own instead */
+    /* Read-ahead by the kernel would be unscheduled. RocksDB reads into a buffer of its own instead. */
     IOStatus Prefetch(uint64_t, size_t n, const IOOptions &, IODebugContext *) override {
         file_.classes_->count("prefetch", name_of(kind_of(file_.path_)), "any", "refused, becomes a read", n);
         return IOStatus::NotSupported("forebay: Prefetch; Read has a permit");
@@ -357,8 +357,8 @@ public:
         if (kind_of(file_.path_) != Kind::Log || file_.direct_)
             return IOStatus::OK();
         IOStatus status = make_writer(LOG, 2 * log_left);
-        /* RocksDB deletes most logs that it does not sync before the kernel writes them; with wal_bytes_per_sync
-           it asks for more */
+        /* RocksDB deletes most logs that it does not sync before the kernel writes them. With
+           wal_bytes_per_sync it requests earlier write-back. */
         if (status.ok() && forebay_writer_set_write_back_after(writer_.get(), log_left) < 0)
             return failed_forebay(file_.path_);
         return status;
@@ -373,7 +373,7 @@ public:
             file_.place("write", of_request == Env::IO_TOTAL ? io_priority_ : of_request, data.size());
         if (file_.direct_) {
             size_t done = 0;
-            /* pwrite only reads it */
+            /* pwrite does not change the data */
             char *bytes = const_cast<char *>(data.data());
             if (IOStatus status = file_.transfer(id, FOREBAY_WRITE, offset, bytes, data.size(), &done); !status.ok())
                 return status;
@@ -402,7 +402,7 @@ public:
     IOStatus Close(const IOOptions &, IODebugContext *) override {
         if (file_.fd_ < 0)
             return IOStatus::OK();
-        /* its dirt is handed over */
+        /* starts write-back of its dirty bytes */
         writer_.reset();
         IOStatus status;
         size_t block = 0, allocated = 0;
@@ -432,7 +432,7 @@ public:
     IOStatus InvalidateCache(size_t offset, size_t len) override { return file_.drop_cached(offset, len); }
 
 private:
-    /* Bytes of a log that stay in memory until somebody syncs it. */
+    /* The bytes of a log that stay in memory until it is synced. */
     static constexpr uint64_t log_left = 24 << 20;
 
     IOStatus make_writer(ClassId id, uint64_t dirty_max = 0) {
@@ -459,7 +459,7 @@ public:
     File file_;
 
 private:
-    /* after the file, whose descriptor it uses */
+    /* declared after the file, whose descriptor it uses */
     forebay::Handle writer_;
 };
 
@@ -554,10 +554,10 @@ public:
         if (forebay_delete(classes_->deleter(), path.data(), path.size(), &made) < 0)
             return failed_forebay(path);
         const forebay::Handle deletion(made);
-        /* the name is gone then; its space comes back later */
+        /* the name is removed then; the space is freed later */
         return forebay_deletion_wait_removed(deletion.get()) < 0 ? failed_forebay(path) : IOStatus::OK();
     }
-    /* ReadAsync has read before it returns */
+    /* ReadAsync reads before it returns */
     IOStatus Poll(std::vector<void *> &, size_t) override { return IOStatus::OK(); }
     IOStatus AbortIO(std::vector<void *> &) override { return IOStatus::OK(); }
 
@@ -587,7 +587,7 @@ private:
     const std::shared_ptr<Classes> classes_;
 };
 
-/* What there is instead when forebay cannot be used: the plain file system, or with strict=1 none. */
+/* The file system for when forebay cannot be used: the unscheduled one, or with strict=1 one that fails. */
 class Instead : public FileSystemWrapper {
 public:
     Instead(bool strict, const std::string &why)
@@ -614,7 +614,7 @@ private:
     const IOStatus status_;
 };
 
-/* Root obeys no file that others can change. */
+/* Root uses no file that other users can change. */
 std::string refusal(const std::string &path) {
     struct stat found;
     if (::geteuid() != 0 || ::stat(path.c_str(), &found) != 0)
@@ -629,7 +629,7 @@ void log_of_forebay(void *, int level, const char *text, size_t len) {
         say(std::string(text, len));
 }
 
-/* Databases of one process share the disks of one file. */
+/* Databases of one process that name the same file share its disks. */
 std::shared_ptr<Classes> classes_of(const std::string &path, const Settings &settings) {
     static std::mutex lock;
     static std::map<std::string, std::weak_ptr<Classes>> made;
@@ -655,12 +655,12 @@ FileSystem *make(const std::string &uri, std::unique_ptr<FileSystem> *guard) {
             wrong = error.what();
         }
     }
-    say(wrong + (settings.strict ? "; refused, because of strict=1" : "; nothing is scheduled"));
+    say(wrong + (settings.strict ? "; refused because of strict=1" : "; nothing is scheduled"));
     guard->reset(new Instead(settings.strict, wrong));
     return guard->get();
 }
 
-/* Programs that this one starts have not asked for it. */
+/* Removes this object from LD_PRELOAD, so that child processes do not load it. */
 void keep_from_children() {
     Dl_info self;
     const char *preloaded = std::getenv("LD_PRELOAD");
@@ -686,7 +686,7 @@ void keep_from_children() {
         ::setenv("LD_PRELOAD", left.c_str(), 1);
 }
 
-/* Does nothing where RocksDB is not: all its symbols are weak here, and 0. */
+/* Does nothing in a program without RocksDB, whose symbols are weak here, and then 0. */
 __attribute__((constructor)) void begin() {
     using Version = std::string (*)(bool);
     auto version = reinterpret_cast<Version>(::dlsym(RTLD_DEFAULT, "_ZN7rocksdb23GetRocksVersionAsStringB5cxx11Eb"));
@@ -698,7 +698,7 @@ __attribute__((constructor)) void begin() {
         keep_from_children();
     const std::string made_for = std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR);
     if (version(false) != made_for) {
-        say("made for RocksDB " + made_for + ", and this program has " + version(true) + ": does nothing");
+        say("made for RocksDB " + made_for + ", but this program has " + version(true) + ": does nothing");
         return;
     }
     ObjectLibrary::Default()->AddFactory<FileSystem>(

@@ -47,7 +47,7 @@ pub(crate) fn space(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        // an engine may remove it meanwhile
+        // an engine may have removed it
         let Ok(metadata) = entry.metadata() else { continue };
         bytes += if metadata.is_dir() { space(&entry.path())? } else { metadata.blocks() * 512 };
     }

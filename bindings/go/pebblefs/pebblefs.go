@@ -1,4 +1,4 @@
-// Package pebblefs puts the files of Pebble under forebay: a vfs.FS that wraps another one.
+// Package pebblefs schedules the I/O of Pebble: it is a vfs.FS that wraps another one.
 package pebblefs
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Classes says which class does what.
+// Classes are the classes of each kind of I/O.
 type Classes struct {
-	// Reads of files that were opened as usual: of queries, for the most part.
+	// Reads of files that were opened without that option, mostly those of queries.
 	Reads *forebay.Class
-	// Reads of files that were opened with vfs.SequentialReadsOption: of compactions and long scans.
+	// Reads of files that were opened with vfs.SequentialReadsOption: those of compactions and long scans.
 	SequentialReads *forebay.Class
 	// Writes, by category ("pebble-wal", "pebble-memtable-flush", "pebble-compaction").
 	Writes map[vfs.DiskWriteCategory]*forebay.Class
@@ -24,7 +24,7 @@ type Classes struct {
 	OtherWrites *forebay.Class
 }
 
-// New wraps a file system. Files that have no descriptor, such as those in memory, stay as they are.
+// New wraps a file system. Files without a descriptor, such as those in memory, are not scheduled.
 func New(base vfs.FS, classes Classes) vfs.FS { return &fileSystem{base, classes} }
 
 type fileSystem struct {
@@ -93,11 +93,11 @@ func (fs *fileSystem) written(
 	return &writtenFile{readFile{file, readers, 0}, writer}, nil
 }
 
-// readFile reads under permits what is not in memory.
+// readFile is a file whose reads wait for permits unless the page is in memory.
 type readFile struct {
 	vfs.File
 	class *forebay.Class
-	// Of Read and Write, which one goroutine calls at a time.
+	// The position of Read and Write, which are called by one goroutine at a time.
 	position int64
 }
 
@@ -117,11 +117,11 @@ func (f *readFile) ReadAt(data []byte, offset int64) (int, error) {
 	return f.class.ReadAt(f.File, data, offset)
 }
 
-// Prefetch asks for the range under a permit.
+// Prefetch prefetches the range under a permit.
 func (f *readFile) Prefetch(offset, length int64) error {
 	_, err := f.class.Do(context.Background(), forebay.Read, int(length), func() (int, error) {
 		err := f.File.Prefetch(offset, length)
-		if err == syscall.Errno(0) { // Pebble's way to say that it went well
+		if err == syscall.Errno(0) { // Pebble returns this for success.
 			err = nil
 		}
 		return int(length), err
@@ -129,7 +129,7 @@ func (f *readFile) Prefetch(offset, length int64) error {
 	return err
 }
 
-// writtenFile leaves what is dirty to the class of its writer.
+// writtenFile is a file whose write-back is scheduled in the class of its writer.
 type writtenFile struct {
 	readFile
 	writer *forebay.Writer
@@ -152,7 +152,7 @@ func (f *writtenFile) Sync() error { return f.writer.Sync() }
 
 func (f *writtenFile) SyncData() error { return f.writer.SyncData() }
 
-// SyncTo hands over what is dirty, and promises nothing.
+// SyncTo starts write-back of the dirty bytes, without a guarantee.
 func (f *writtenFile) SyncTo(int64) (fullSync bool, err error) { return false, f.writer.WriteBack() }
 
 func (f *writtenFile) Close() error { return errors.Join(f.writer.Close(), f.File.Close()) }

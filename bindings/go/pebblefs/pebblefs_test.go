@@ -44,7 +44,7 @@ func newScheduler(dir string, flags forebay.Flags) (*forebay.Scheduler, Classes)
 	}
 }
 
-// readCounter counts bytes by how their file was opened.
+// readCounter counts the bytes read from files with and without the option.
 type readCounter struct {
 	vfs.FS
 	usual, sequential atomic.Int64

@@ -1,4 +1,4 @@
-"""A userspace disk I/O scheduler: permits for reads and writes, in the order of classes with shares.
+"""A userspace disk I/O scheduler: permits for reads and writes, shared between priority classes.
 
     scheduler = forebay.Scheduler.from_file("/etc/forebay.yaml")
     queries = scheduler.add_class("queries", 1000)
@@ -8,7 +8,7 @@
 
 import sys
 
-# in words that an older one understands
+# in syntax that older versions understand
 if sys.version_info < (3, 9):
     raise ImportError("forebay needs Python 3.9 or newer, and this is %d.%d" % sys.version_info[:2])
 

@@ -1,4 +1,4 @@
-"""Waiting for permits by a descriptor: threads can be interrupted, and event loops go on."""
+"""Waiting for permits with a descriptor, so that signals interrupt threads, and event loops do not block."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _OfThread(threading.local):
     events: Optional[Events] = None
 
 
-# How long the main thread waits at a time, in milliseconds. It alone handles signals, and one that
+# How long the main thread waits at a time, in milliseconds. Only it handles signals, and a signal that
 # comes just before the wait does not interrupt it.
 SIGNALS_MS = 50
 # And another thread: `poll` takes no more than some weeks.
@@ -67,7 +67,7 @@ _of_loops: weakref.WeakKeyDictionary[Any, weakref.ref[OfLoop]] = weakref.WeakKey
 
 
 def _begin_child() -> None:
-    """What waited in the parent is the parent's."""
+    """Forgets the requests of the parent."""
     global _of_thread, _of_loops
     _of_thread, _of_loops = _OfThread(), weakref.WeakKeyDictionary()
 
@@ -114,12 +114,12 @@ def _wait_for(events: Events, waiting: int, deadline: Optional[float]) -> None:
 
 
 class OfLoop:
-    """The requests that tasks of one event loop wait for."""
+    """The waiting requests of the tasks of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.events = Events()
         self.futures: dict[int, asyncio.Future[int]] = {}
-        loop.add_reader(self.events.fd, self.look)
+        loop.add_reader(self.events.fd, self.deliver)
 
     def look(self) -> None:
         self.events.take()

@@ -1,4 +1,4 @@
-"""The C library: where it is, what it declares, and how its errors are raised."""
+"""The C library: its file, its declarations, and its errors as exceptions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME_SIZE = 64
 
 
 class Error(Exception):
-    """What went wrong, with the code of the library and the number of the system, or 0."""
+    """An error, with the code of the library and the errno of a failed system call, or 0."""
 
     def __init__(self, code: int, message: str, errno: int) -> None:
         super().__init__(message)
@@ -26,11 +26,11 @@ class Error(Exception):
 
 
 class TimedOut(Error, TimeoutError):
-    """No permit within the time that was given."""
+    """No permit was granted within the timeout."""
 
 
 class HandleError(Error):
-    """What was closed, or belongs to the parent of this forked process."""
+    """The object was closed, or belongs to the parent of this forked process."""
 
 
 def unsigned(number: int, bits: int = 64) -> int:
@@ -209,7 +209,7 @@ def _load() -> ctypes.CDLL:
     try:
         functions = {name: getattr(loaded, f"forebay_{name}") for name in _FUNCTIONS}
     except AttributeError as error:
-        raise ImportError(f"{error}: it is no libforebay, or another version of it") from None
+        raise ImportError(f"{error}: the file is not libforebay, or another version of it") from None
     for name, function in functions.items():
         function.argtypes, function.restype = _FUNCTIONS[name], c_int
     loaded.forebay_last_error.argtypes = [POINTER(c_size_t)]
@@ -234,7 +234,7 @@ def check(code: int) -> int:
 
 
 def made(function: Any, *arguments: Any) -> int:
-    """The handle that a function makes."""
+    """The handle that a function of the library returns."""
     handle = c_uint64()
     check(function(*arguments, byref(handle)))
     return handle.value

@@ -1,4 +1,4 @@
-"""Schedulers, classes and what they give."""
+"""Schedulers, classes, permits, writers and deleters."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def _operation(name: str) -> int:
         return _library.OPERATIONS[name]
     except KeyError:
         names = ", ".join(_library.OPERATIONS)
-        raise ValueError(f"{name!r} is no operation: there are {names}") from None
+        raise ValueError(f"{name!r} is no operation: use one of {names}") from None
 
 
 class _Handle:
-    """What has a handle, which is freed with it."""
+    """An object with a handle of the library, which is freed with it."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
     def close(self) -> None:
-        """Frees the handle. It is not used after that."""
+        """Frees the handle. The object must not be used after that."""
         handle, self._handle = self._handle, 0
         if handle:
             check(library.forebay_free(handle))
@@ -74,7 +74,7 @@ class _Handle:
 
 
 class Permit(_Handle):
-    """The permission to do one I/O now: hold it for exactly as long, in a `with`."""
+    """Permission for one I/O now. Hold it for exactly as long as the I/O takes, in a `with`."""
 
     def complete(self, result: int = 0) -> None:
         """The I/O has ended: the bytes that were moved, or a negative number for an error."""
@@ -99,7 +99,7 @@ class Permit(_Handle):
 
 
 class Admission:
-    """A permit that a task waits for: `async with` it, or `await` it."""
+    """A request for a permit, for tasks: use it in `async with`, or `await` it."""
 
     def __init__(self, asked: tuple[int, int, int]) -> None:
         self._asked = asked
@@ -125,10 +125,10 @@ class _Asks(_Handle):
         return self._handle, _operation(op), unsigned(length)
 
     def admit(self, op: str, length: int, timeout: Optional[float] = None) -> Permit:
-        """Waits for the disk and the class's turn, for `timeout` seconds at most.
+        """Waits until the scheduler grants a permit to the class, for `timeout` seconds at most.
 
-        `op` is "read", "write", "discard" or "flush". Other threads run meanwhile. A signal
-        handler that raises, as Ctrl-C does, ends it."""
+        `op` is "read", "write", "discard" or "flush". Other threads run while it waits. A signal
+        handler that raises an exception, as for Ctrl-C, ends the wait."""
         if timeout is not None and timeout < 0:
             raise ValueError(f"the timeout {timeout} is below 0")
         permit = Permit(0)
@@ -165,7 +165,7 @@ class _Member(_Handle):
         check(library.forebay_set_shares(self._handle, unsigned(shares, 32)))
 
     def set_limits(self, bytes_per_second: int = 0, operations_per_second: int = 0) -> None:
-        """Upper limits on each disk, in addition to the shares; 0 for none."""
+        """Sets upper limits on each disk, in addition to the shares. 0 means no limit."""
         limits = _library.Limits(
             bytes_per_second=bytes_per_second, operations_per_second=operations_per_second
         )
@@ -185,7 +185,7 @@ class Class(_Asks, _Member):
 
     @contextlib.contextmanager
     def enter(self) -> Iterator[None]:
-        """Makes this the class of what the thread asks its scheduler for."""
+        """Makes this the class of the thread's calls on the scheduler."""
         check(library.forebay_class_enter(self._handle))
         try:
             yield
@@ -193,14 +193,14 @@ class Class(_Asks, _Member):
             check(library.forebay_class_leave(self._handle))
 
     def readinto(self, file: Any, buffer: Any, offset: int) -> int:
-        """Reads into a writable buffer through the page cache: a hit costs no permit, a miss has one."""
+        """Reads into a writable buffer through the page cache. Only misses wait for permits."""
         size, done = memoryview(buffer).nbytes, c_size_t()
         place = (ctypes.c_char * size).from_buffer(buffer) if size else None
         check(library.forebay_read(self._handle, _fd(file), place, size, unsigned(offset), byref(done)))
         return done.value
 
     def read(self, file: Any, length: int, offset: int) -> bytes:
-        """`readinto` of new bytes: fewer than `length` where the file ends before."""
+        """Like `readinto`, but returns new bytes. They are fewer than `length` if the file ends before."""
         buffer = bytearray(length)
         return bytes(buffer[: self.readinto(file, buffer, offset)])
 
@@ -210,21 +210,21 @@ class Class(_Asks, _Member):
         check(library.forebay_prefetch(self._handle, _fd(file), unsigned(offset), unsigned(length)))
 
     def sync(self, file: Any) -> None:
-        """Makes the file durable, its dirt in parts of the class first."""
+        """Makes the file durable. Its dirty bytes are first written back in parts, scheduled in the class."""
         check(library.forebay_sync(self._handle, _fd(file), 0))
 
     def writer(self, file: Any, dirty_max: int = 0) -> Writer:
-        """Writes to a file that is open for writing; what is dirty is written back in the class's turn."""
+        """A writer to a file that is open for writing. Its write-back is scheduled in the class."""
         return Writer(self._handle, file, dirty_max)
 
     def deleter(self, rate: int = 0) -> Deleter:
-        """Deletes files a step at a time, at most `rate` bytes per second."""
+        """A deleter that frees files in steps, at most `rate` bytes per second."""
         options = _library.DeleterOptions(rate=rate)
         return Deleter(made(library.forebay_deleter_new, self._handle, byref(options)))
 
 
 class Group(_Member):
-    """A group of classes, which competes as one class of its shares."""
+    """A group of classes, which competes as one class with its shares."""
 
     def add_class(self, name: str, shares: int) -> Class:
         return Class(made(library.forebay_class_add, self._handle, *_text(name), unsigned(shares, 32)))
@@ -234,26 +234,26 @@ class Group(_Member):
 
 
 class Writer(_Handle):
-    """A writer through the page cache. The file stays open as long as it."""
+    """A writer through the page cache. It keeps the file open."""
 
     def __init__(self, of: int, file: Any, dirty_max: int) -> None:
         self._file = file
         super().__init__(made(library.forebay_writer_new, of, _fd(file), unsigned(dirty_max)))
 
     def write(self, data: Any, offset: Optional[int] = None) -> None:
-        """Writes all of it at `offset`, or behind what was written last."""
+        """Writes all of `data` at `offset`, or after the previous write."""
         view = memoryview(data).cast("B")
         copied = data if isinstance(data, bytes) else view.tobytes()
         where = _library.OFFSET_NEXT if offset is None else unsigned(offset, 63)
         check(library.forebay_write(self._handle, copied, view.nbytes, where))
 
     def sync(self) -> None:
-        """Makes what was written durable."""
+        """Makes the writes durable."""
         check(library.forebay_writer_sync(self._handle, 0))
 
     @property
     def dirty(self) -> int:
-        """Bytes that are not on the disk yet."""
+        """The number of written bytes that are not on the disk yet."""
         dirty = c_uint64()
         check(library.forebay_writer_dirty(self._handle, byref(dirty)))
         return dirty.value
@@ -266,17 +266,17 @@ class Writer(_Handle):
 
 
 class Deleter(_Handle):
-    """Deletes files at the pace of a class."""
+    """Deletes files in small steps, scheduled in a class."""
 
     def delete(self, path: _Path) -> Deletion:
         return Deletion(made(library.forebay_delete, self._handle, *_path(path)))
 
 
 class Deletion(_Handle):
-    """What was asked to be deleted."""
+    """A requested deletion."""
 
     def wait(self) -> int:
-        """Waits until its blocks are free; returns how many bytes were freed in steps."""
+        """Waits until the file's blocks are freed. Returns the number of bytes that were freed in steps."""
         deleted = _library.Deleted()
         while True:
             check(library.forebay_deletion_progress(self._handle, byref(deleted)))
@@ -289,7 +289,7 @@ class Deletion(_Handle):
 
 @dataclass(frozen=True)
 class Disk:
-    """A disk by its rates: the vendor's are enough to start with."""
+    """A disk with its rates. The vendor's figures are enough to begin with."""
 
     name: str
     read_iops: int
@@ -301,7 +301,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What was counted: the statistics of each disk, and of each class on it, by their names."""
+    """The counters at one moment: statistics of each disk and of each class on it, by name."""
 
     uptime_ns: int
     unlisted_opens: int
@@ -311,11 +311,11 @@ class Snapshot:
 
 
 class Scheduler(_Asks):
-    """Disks, and the classes that share them. What it admits is of the class that the thread entered."""
+    """Disks, and the classes that share them. Its own `admit` uses the class that the thread has entered."""
 
     @classmethod
     def from_file(cls, path: _Path, *, strict: bool = False, unlimited: bool = False) -> Scheduler:
-        """For the disks of a properties file. A strict one refuses files on other disks."""
+        """Makes a scheduler for the disks in a file of I/O properties. If `strict`, it refuses other files."""
         flags = _flags(strict, unlimited)
         return cls(made(library.forebay_scheduler_from_file, *_path(path), flags))
 
@@ -323,13 +323,13 @@ class Scheduler(_Asks):
     def from_rates(
         cls, disks: Sequence[Disk], *, strict: bool = False, unlimited: bool = False
     ) -> Scheduler:
-        """For disks by their rates."""
+        """Makes a scheduler for disks with the given rates."""
         rates = (_library.DiskRates * len(disks))(*[_rates(disk) for disk in disks])
         flags = _flags(strict, unlimited)
         return cls(made(library.forebay_scheduler_from_rates, rates, len(disks), flags))
 
     def reload(self, path: _Path) -> None:
-        """Takes over the figures of a properties file while everything goes on."""
+        """Reads the figures of the disks from a file of I/O properties, without stopping I/O."""
         check(library.forebay_scheduler_reload(self._handle, *_path(path)))
 
     def add_class(self, name: str, shares: int) -> Class:
@@ -342,7 +342,7 @@ class Scheduler(_Asks):
         return Class(made(library.forebay_class_find, self._handle, *_text(name)))
 
     def snapshot(self) -> Snapshot:
-        """What was counted so far."""
+        """A snapshot of all counters."""
         info, handle = _library.SnapshotInfo(), c_uint64()
         check(library.forebay_snapshot_take(self._handle, byref(info), byref(handle)))
         disks, classes = {}, {}
@@ -361,7 +361,7 @@ class Scheduler(_Asks):
         return Snapshot(info.uptime_ns, info.unlisted_opens, info.bugs, disks, classes)
 
     def open_metrics(self) -> str:
-        """What was counted so far, for Prometheus."""
+        """All metrics as OpenMetrics text, for Prometheus."""
         size, length = 1 << 16, c_size_t()
         while True:
             buffer = ctypes.create_string_buffer(size)

@@ -1,4 +1,4 @@
-"""What the package promises, with a disk by its rates."""
+"""Tests of the package with a disk that is given by its rates."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ def scheduler_of(iops=100_000, **options):
 
 
 def fill(queries):
-    """Permits until one has to wait."""
+    """Takes permits until the next one would have to wait."""
     held = []
     while (permit := queries.try_admit("read", 1 << 20)) is not None:
         held.append(permit)
@@ -45,7 +45,7 @@ class Threads(unittest.TestCase):
         counted = stats(scheduler)
         self.assertEqual((counted.in_disk, counted.operations[0], counted.errors), (0, 1, 1))
 
-    def test_a_wait_ends_with_its_time_and_others_run_meanwhile(self):
+    def test_admit_times_out_and_other_threads_run(self):
         queries = scheduler_of(200).add_class("queries", 1000)
         held, ran = fill(queries), threading.Event()
         threading.Thread(target=ran.set).start()
@@ -134,7 +134,7 @@ class Threads(unittest.TestCase):
         with scheduler.admit("write", 4096):
             self.assertEqual(stats(scheduler).in_disk, 0)
 
-    def test_a_dropped_permit_is_warned_of_and_ends(self):
+    def test_a_dropped_permit_warns_and_ends(self):
         scheduler = scheduler_of()
         queries = scheduler.add_class("queries", 1000)
         with self.assertWarns(ResourceWarning):
@@ -157,7 +157,7 @@ except KeyboardInterrupt:
     for permit in held:
         permit.complete()
 """
-        # The signal comes while the wait begins, at another moment each time.
+        # The signal comes at a different moment each time, while the wait begins.
         for _ in range(10):
             command = [sys.executable, "-W", "error", "-c", program]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
@@ -188,7 +188,7 @@ class Tasks(unittest.TestCase):
         self.assertEqual(stats(scheduler).operations[0], 300)
         self.assertEqual(asyncio.run(main()), 0, "in another loop")
 
-    def test_a_cancelled_task_gives_its_place_back(self):
+    def test_a_cancelled_task_cancels_its_request(self):
         scheduler = scheduler_of(200)
         queries = scheduler.add_class("queries", 1000)
 
@@ -300,7 +300,7 @@ class Settings(unittest.TestCase):
         self.assertIn("# EOF", scheduler.open_metrics())
         self.assertEqual(scheduler.snapshot().bugs, 0)
 
-    def test_what_is_closed_raises(self):
+    def test_a_closed_object_raises(self):
         queries = scheduler_of().add_class("queries", 1000)
         queries.close()
         for call in (queries.remove, lambda: queries.admit("read", 1), lambda: queries.try_admit("read", 1)):
@@ -349,7 +349,7 @@ class Forks(unittest.TestCase):
             lambda: scheduler.find_class("queries"),
             scheduler.close,
         ]
-        # threads of the library are no threads of Python's: 3.12 warns of them
+        # Python 3.12 warns of threads that it did not start, such as those of the library.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
@@ -372,7 +372,7 @@ class Forks(unittest.TestCase):
 
 
 class Interpreter(unittest.TestCase):
-    def test_it_ends_without_a_word_whatever_is_left(self):
+    def test_exit_with_open_objects_prints_nothing(self):
         program = """
 import threading, forebay
 queries = forebay.Scheduler.from_rates([forebay.Disk("disk", 1, 1, 4096, 4096)]).add_class("queries", 1)
@@ -382,7 +382,7 @@ threading.Thread(target=lambda: queries.admit("read", 1 << 20), daemon=True).sta
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "", ""))
 
-    def test_what_it_cannot_work_with_is_said_in_one_line(self):
+    def test_import_errors_are_one_line(self):
         for library, version, said in (
             ("libc.so.6", "sys.version_info", "undefined symbol: forebay_"),
             ("/nowhere.so", "sys.version_info", "/nowhere.so: "),

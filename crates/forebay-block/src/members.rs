@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A member is named that has more than this many times its part of what is in flight.
+/// A member is reported if it has more than this multiple of its part of the requests in flight.
 const UNEVEN: f64 = 1.5;
 
 /// How data lies on the members of an array: chunk by chunk, on each in turn.
@@ -32,16 +32,16 @@ pub fn parts_in_flight(in_flight: &[u64]) -> Vec<f64> {
     if all > 0.0 { parts.collect() } else { Vec::new() }
 }
 
-/// For each member that has more than 1.5 times its part of what is in flight, what it has and what
-/// to do.
+/// For each member with more than 1.5 times its part of the requests in flight, what it has and
+/// what to do.
 pub fn uneven_members(parts: &[f64]) -> Vec<String> {
     let members = parts.len();
     let even = 1.0 / members.max(1) as f64;
     let uneven = parts.iter().enumerate().filter(|(_, part)| **part > even * UNEVEN);
     let text = |(place, part): (usize, &f64)| {
         format!(
-            "member {} of {members} has {:.0} % of what is in flight ({:.0} % would be even): place \
-             files on other chunks",
+            "member {} of {members} has {:.0} % of the requests in flight ({:.0} % would be \
+             even): place files on other chunks",
             place + 1,
             part * 100.0,
             even * 100.0
@@ -66,11 +66,11 @@ mod tests {
     }
 
     #[test]
-    fn who_has_more_than_one_and_a_half_times_its_part_is_named() {
+    fn members_with_more_than_one_and_a_half_times_their_part_are_named() {
         assert_eq!(uneven_members(&parts_in_flight(&[37, 21, 21, 21])), [""; 0]);
         let named = uneven_members(&parts_in_flight(&[10, 71, 10, 9]));
-        let expected = "member 2 of 4 has 71 % of what is in flight (25 % would be even): place \
-                        files on other chunks";
+        let expected = "member 2 of 4 has 71 % of the requests in flight (25 % would be even): \
+                        place files on other chunks";
         assert_eq!(named, [expected]);
         assert!(uneven_members(&parts_in_flight(&[0, 0])).is_empty());
     }

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mount_is_left_out() {
+    fn lines_that_are_no_mounts_are_left_out() {
         for line in ["", "36 25 259:1 / /data rw", "36 - xfs", "a b c d e f - "] {
             assert_eq!(Mount::parse(line), None, "{line}");
         }

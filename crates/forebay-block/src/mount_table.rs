@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_covered_later_is_not_met() {
+    fn bytes_covered_later_are_not_met() {
         let table = "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
                      21 20 8:2 / /a/b rw - xfs /dev/sda2 rw\n\
                      22 20 8:3 / /a rw - xfs /dev/sda3 rw\n\

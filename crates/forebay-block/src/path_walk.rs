@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_an_error() {
+    fn a_missing_path_is_an_error() {
         let code = |path| resolved(path).unwrap_err().raw_os_error();
         assert_eq!(code("/srv/absent"), Some(Errno::NOENT.raw_os_error()));
         assert_eq!(code("/srv/round"), Some(Errno::LOOP.raw_os_error()));

@@ -208,7 +208,7 @@ fn counted(tree: &Tree, path: &str) -> Result<String, Uncounted> {
 }
 
 #[test]
-fn what_is_done_to_files_is_counted_once_where_all_of_it_goes_through() {
+fn operations_on_files_are_counted_once() {
     let name = |name: &str| Ok(String::from(name));
     let partition = Tree::new("20 1 8:1 / / rw - ext4 /dev/sda1 rw\n")
         .device("sda", "8:0", None)
@@ -239,7 +239,7 @@ fn members_are_those_of_arrays_that_have_chunks_on_each_in_turn() {
 }
 
 #[test]
-fn what_no_disk_counts_is_told_with_the_reason() {
+fn missing_counters_of_a_disk_are_reported_with_the_reason() {
     for (kind, expected) in [
         ("tmpfs", Uncounted::Memory),
         ("nfs4", Uncounted::Network),

@@ -1,4 +1,4 @@
-/* Reads a page under a permit, and what is behind it through the page cache.
+/* Reads a page under a permit, and the rest of the file through the page cache.
  *
  *     cc -o page page.c $(pkg-config --cflags --libs forebay) && ./page FILE */
 #define _XOPEN_SOURCE 500
@@ -41,13 +41,13 @@ int main(int argc, char **argv) {
     if (forebay_class_add(scheduler, FOREBAY_STR("queries"), 1000, &queries) != FOREBAY_OK)
         return fail("class");
 
-    /* around I/O that the disk does at once, a permit */
+    /* hold a permit during I/O of your own */
     if (forebay_admit(queries, FOREBAY_READ, sizeof page, FOREBAY_FOREVER, &permit) != FOREBAY_OK)
         return fail("admit");
     ssize_t result = pread(fd, page, sizeof page, 0);
     forebay_complete(permit, result);
 
-    /* through the page cache, a permit only for what is not in memory */
+    /* a read through the page cache needs a permit only for pages that are not in memory */
     size_t done;
     if (forebay_read(queries, fd, page, sizeof page, 4096, &done) != FOREBAY_OK)
         return fail("read");

@@ -1,6 +1,6 @@
 /* libforebay: a userspace disk I/O scheduler for storage engines. docs/c-api.md says how to use it.
  *
- * Made of crates/forebay-capi/src by `cargo run -p generate -- header --write`: not edited by hand.
+ * Generated from crates/forebay-capi/src by `cargo run -p generate -- header --write`. Do not edit.
  *
  * - Handles are numbers, never pointers; 0 is none. One that is wrong in any way is FOREBAY_E_HANDLE.
  *   A child that is forked without exec has none of its parent's, and makes its own.
@@ -30,142 +30,146 @@
 // A write.
 #define FOREBAY_WRITE 1
 
-// A discard: the length of what is deleted.
+// A discard, whose length is that of the discarded range.
 #define FOREBAY_DISCARD 2
 
 // A flush, whose length may be 0.
 #define FOREBAY_FLUSH 3
 
-// A time without end. No other is below 0.
+// A timeout that never ends. No other timeout may be below 0.
 #define FOREBAY_FOREVER -1
 
-// No offset is known. No other is below 0.
+// An unknown offset. No other offset may be below 0.
 #define FOREBAY_OFFSET_UNKNOWN -1
 
-// With all attributes (`fsync`), not only those that are needed to read it back (`fdatasync`).
+// Flushes all attributes (`fsync`), not only those that are needed to read the data back (`fdatasync`).
 #define FOREBAY_SYNC_ALL 1
 
-// Behind what was written last; with `O_APPEND` at the end of the file. No other offset is below 0.
+// The offset after the last write. With `O_APPEND` it is the end of the file. No other offset may be
+// below 0.
 #define FOREBAY_OFFSET_NEXT -1
 
-// It is done.
+// Success.
 #define FOREBAY_OK 0
 
-// It waits. A callback or an event reports its end.
+// The request waits. A callback or an event will report its end.
 #define FOREBAY_PENDING 1
 
-// The handle is 0, freed, of another kind, of another process, or of the parent of a forked child.
+// The handle is 0, was freed, is of another kind or of another process, or was inherited by a forked
+// child.
 #define FOREBAY_E_HANDLE -1
 
-// An argument that is not allowed: a null pointer, an unknown operation, a length of 0.
+// An argument is invalid: a null pointer, an unknown operation or a length of 0, for example.
 #define FOREBAY_E_INVALID -2
 
-// The time that was given has passed, or was 0 and it would have to wait.
+// The timeout has passed, or was 0 and the request would have to wait.
 #define FOREBAY_E_TIMED_OUT -3
 
-// Nothing is there now; ask again when the descriptor is readable.
+// The queue has no event. Ask again when its descriptor is readable.
 #define FOREBAY_E_AGAIN -4
 
 // There is no class, disk or entry of that name or number.
 #define FOREBAY_E_NOT_FOUND -5
 
-// A class or group has that name.
+// A class or group of that name exists already.
 #define FOREBAY_E_EXISTS -6
 
-// It has work queued or classes in it, or there is no room for more.
+// It has queued requests or contains classes, or a maximum number is reached.
 #define FOREBAY_E_BUSY -7
 
 // The class or group was removed.
 #define FOREBAY_E_REMOVED -8
 
-// The properties are missing or not as they must be.
+// The I/O properties are missing or invalid.
 #define FOREBAY_E_CONFIG -9
 
 // The file is on a disk that no entry of the properties covers, and the scheduler is strict.
 #define FOREBAY_E_UNLISTED -10
 
-// The system refused something: see `forebay_last_errno`.
+// A system call failed: see `forebay_last_errno`.
 #define FOREBAY_E_SYSTEM -11
 
-// The buffer is too small; its length says what is needed.
+// The buffer is too small. The returned length is the size that it needs.
 #define FOREBAY_E_TOO_SMALL -12
 
-// It was cancelled.
+// The request or deletion was cancelled.
 #define FOREBAY_E_CANCELLED -13
 
-// A callback, which a thread of the library runs, would wait for that thread.
+// A callback would wait for the library's thread that runs it.
 #define FOREBAY_E_DEADLOCK -14
 
-// The library is older than the header, or has another interface.
+// The library is older than the header, or has an incompatible interface.
 #define FOREBAY_E_VERSION -15
 
-// A bug in forebay. It is safe to go on; please report the message.
+// A bug in forebay. The program may continue; please report the message.
 #define FOREBAY_E_INTERNAL -16
 
-// Files are unlinked at once and freed by their descriptors, instead of being moved into a trash.
+// Unlinks files at once and frees their blocks through descriptors, instead of moving them to a trash.
 #define FOREBAY_DELETE_IN_PLACE 1
 
-// In steps also where nothing is discarded.
+// Deletes in steps even on disks where deleting sends no discards.
 #define FOREBAY_DELETE_ALWAYS_IN_STEPS 2
 
-// The file is where it was.
+// The file is still at its path.
 #define FOREBAY_DELETION_WAITING 0
 
-// It is being moved away, and cannot be cancelled any more.
+// The file is being removed from its path, and the deletion can no longer be cancelled.
 #define FOREBAY_DELETION_REMOVING 1
 
-// It is gone from its path, durably.
+// The file is durably removed from its path.
 #define FOREBAY_DELETION_REMOVED 2
 
-// It is over, well or not.
+// The deletion has ended, with or without an error.
 #define FOREBAY_DELETION_ENDED 3
 
-// An operator should do something about it.
+// The level of messages that need an operator's action.
 #define FOREBAY_LOG_WARN 2
 
-// An operator may want to know.
+// The level of messages for information.
 #define FOREBAY_LOG_INFO 3
 
-// Files on disks that no entry covers are refused (`FOREBAY_E_UNLISTED`), instead of belonging to a
-// disk that nothing limits.
+// Refuses files on disks that no entry covers (`FOREBAY_E_UNLISTED`). Without it their I/O is not
+// limited.
 #define FOREBAY_STRICT 1
 
-// All is counted and nothing waits: to compare with.
+// Counts requests but lets none wait. It is for comparisons.
 #define FOREBAY_UNLIMITED 2
 
-// Bytes of a name that structures have room for, with a NUL.
+// The size of a name in a structure, in bytes, with its NUL.
 #define FOREBAY_NAME_SIZE 64
 
-// The version of this header: major times 1,000,000, minor times 1,000, patch.
+// The version of this header: 1,000,000 times the major version, plus 1,000 times the minor version,
+// plus the patch.
 #define FOREBAY_VERSION 1000
 
-// Threads and event loops can wait for permits by a descriptor.
+// Event loops can wait for permits by a descriptor.
 #define FOREBAY_FEATURE_EVENTS 1
 
-// Snapshots can be had as OpenMetrics text.
+// Snapshots are available as OpenMetrics text.
 #define FOREBAY_FEATURE_OPEN_METRICS 2
 
-// Writes, flushes and reads through the page cache.
+// Writes, flushes and reads through the page cache can be scheduled.
 #define FOREBAY_FEATURE_PAGE_CACHE 4
 
-// Files are deleted in steps.
+// Files can be deleted in steps.
 #define FOREBAY_FEATURE_DELETER 8
 
-// A priority class, on one disk of its scheduler: the first, unless it was got by another way.
+// A priority class, on one disk of its scheduler. That is the scheduler's first disk, unless
+// `forebay_class_on_disk` or `forebay_class_on_file` made the handle.
 typedef uint64_t forebay_class;
 
-// The permission to do one I/O now. Hold it for exactly as long as the I/O takes; any thread may
-// complete it.
+// Permission for one I/O now. Hold it for exactly as long as the I/O takes. Any thread may complete
+// it.
 typedef uint64_t forebay_permit;
 
-// Writes to a file through the page cache, and has what is dirty written back in the turn of a class.
+// Writes to a file through the page cache, and schedules write-back of its dirty bytes in a class.
 typedef uint64_t forebay_writer;
 
 // A group of classes, which competes with classes and other groups as one class of its shares.
 typedef uint64_t forebay_group;
 
-// A scheduler: disks, each with one budget, and the classes that share them. Where a function takes
-// a class, a scheduler stands for the class that the calling thread has entered.
+// A scheduler: disks, each with its own budget, and the classes that share them. Functions that take a
+// class also take a scheduler, and then use the class that the calling thread has entered.
 typedef uint64_t forebay_scheduler;
 
 // Upper limits of a class or a group on each disk, in addition to its shares; 0 for none.
@@ -178,41 +182,41 @@ typedef struct forebay_limits {
   uint64_t operations_per_second;
 } forebay_limits;
 
-// How a deleter deletes; all zeros but the size is the usual way.
+// The options of a deleter. All fields but the size may be 0, which gives the defaults.
 typedef struct forebay_deleter_options {
   // `sizeof(struct forebay_deleter_options)`.
   size_t size;
-  // Bytes that are freed per second at most; 0 for what the class lets through.
+  // The most bytes freed per second; 0 for no limit but the scheduling of the class.
   uint64_t rate;
-  // Extents that are discarded per second at most; 0 for no limit.
+  // The most extents discarded per second; 0 for no limit.
   uint64_t commands_per_second;
-  // The directory of the trash of all files; null for a trash in the directory of each file.
+  // The directory in which the trash for all files is; null for a trash in the directory of each file.
   const char *trash_in;
-  // Bytes of that.
+  // The length of `trash_in` in bytes.
   size_t trash_in_len;
-  // Files that may wait; 0 for 1,048,576.
+  // The most files that may wait; 0 for 1,048,576.
   uint64_t files_max;
   // A sum of `FOREBAY_DELETE_...`.
   uint32_t flags;
 } forebay_deleter_options;
 
-// Deletes files at the pace of a class.
+// Deletes files in small steps, scheduled in a class.
 typedef uint64_t forebay_deleter;
 
-// What was asked to be deleted. It goes on when the handle is freed.
+// A deletion that was requested. It continues after its handle is freed.
 typedef uint64_t forebay_deletion;
 
-// How far a deletion is, or what came of it.
+// The progress or result of a deletion.
 typedef struct forebay_deleted {
   // `sizeof(struct forebay_deleted)`.
   size_t size;
-  // Files: 1, or what was found in a trash; 0 before it ended.
+  // The number of deleted files: 1, or all files of a trash. 0 before the deletion has ended.
   uint64_t files;
-  // Bytes that were freed in steps.
+  // The bytes freed in steps so far.
   uint64_t bytes;
-  // Bytes that it had when it was removed from its path; 0 of what has ended.
+  // The size in bytes when the file was removed from its path; 0 in the result of `forebay_deletion_wait`.
   uint64_t bytes_total;
-  // Steps that it took.
+  // The number of steps so far.
   uint64_t steps;
   // `FOREBAY_DELETION_WAITING` to `FOREBAY_DELETION_ENDED`.
   uint32_t state;
@@ -220,41 +224,41 @@ typedef struct forebay_deleted {
   uint32_t unlinked;
 } forebay_deleted;
 
-// A queue of events, for any number of requests that wait, of any number of schedulers.
+// A queue of events, for any number of waiting requests of any number of schedulers.
 typedef uint64_t forebay_events;
 
-// A request that waits for a permit. Freeing it takes the request back, without an event.
+// A request that waits for a permit. Freeing its handle cancels the request, without an event.
 typedef uint64_t forebay_waiting;
 
 // How a request ended.
 typedef struct forebay_event {
   // `sizeof(struct forebay_event)`.
   size_t size;
-  // What was given with the request.
+  // The number that was passed with the request.
   uint64_t user_data;
-  // The request, whose handle is freed.
+  // The handle of the request, which is already freed.
   forebay_waiting waiting;
-  // The permit; 0 if there is none.
+  // The permit; 0 after an error.
   forebay_permit permit;
   // `FOREBAY_OK`, or an error, whose message is the last error of the calling thread.
   int code;
 } forebay_event;
 
-// Receives a message of `len` bytes of UTF-8 that no NUL ends. It is called by a thread of the
-// library, without any lock.
+// Receives a message of `len` bytes of UTF-8, without a NUL at its end. A thread of the library calls
+// it, and holds no lock while it does.
 typedef void (*forebay_log_callback)(void *context, int level, const char *text, size_t len);
 
-// A disk by its rates: the vendor's are enough to start with.
+// A disk with its rates. The vendor's figures are enough to begin with.
 typedef struct forebay_disk {
   // `sizeof(struct forebay_disk)`.
   size_t size;
   // Its name, in UTF-8.
   const char *name;
-  // Bytes of that.
+  // The length of `name` in bytes.
   size_t name_len;
-  // A directory on it, or its block device; null if files need not be found on it.
+  // A directory on it, or its block device. Null if no file has to be assigned to it by its path.
   const char *mountpoint;
-  // Bytes of that.
+  // The length of `mountpoint` in bytes.
   size_t mountpoint_len;
   // Small reads per second.
   uint64_t read_iops;
@@ -266,42 +270,45 @@ typedef struct forebay_disk {
   uint64_t write_bandwidth;
 } forebay_disk;
 
-// What was counted of all disks.
+// The counters of all disks together.
 typedef struct forebay_snapshot_info {
   // `sizeof(struct forebay_snapshot_info)`.
   size_t size;
-  // For how long the process had used forebay: rates are by what this grew.
+  // The time since the process first used forebay. Divide the growth of other counters by its growth to
+  // get rates.
   uint64_t uptime_ns;
-  // Disks, the one of files that no entry covers among them.
+  // The number of disks, including the one for files that no entry covers.
   uint64_t disks;
-  // Classes, which are on each disk.
+  // The number of classes, each of which is on all disks.
   uint64_t classes;
-  // Files that were looked up and that no entry covers.
+  // The number of look-ups of files that no entry covers.
   uint64_t unlisted_opens;
-  // Impossible states that were met in this process: each is a bug in forebay.
+  // The number of broken invariants found in this process. Each is a bug in forebay.
   uint64_t bugs;
 } forebay_snapshot_info;
 
-// Everything that a scheduler had counted at one moment.
+// The values of all counters of a scheduler at one moment.
 typedef uint64_t forebay_snapshot;
 
 // One disk.
 typedef struct forebay_disk_stats {
   // `sizeof(struct forebay_disk_stats)`.
   size_t size;
-  // Its name: the first mountpoint, or what it was given; cut at `FOREBAY_NAME_SIZE`.
+  // Its name: the one that the program gave, or its first mountpoint. It is cut at
+  // `FOREBAY_NAME_SIZE`.
   char name[FOREBAY_NAME_SIZE];
-  // Bytes of the whole name.
+  // The length of the whole name in bytes.
   size_t name_len;
-  // How much may wait in the disk, in nanoseconds of its time; 0 if nothing binds.
+  // The limit of the disk time of requests in the disk, in nanoseconds; 0 if there is none.
   uint64_t effective_goal_ns;
-  // Disk time of what is in the disk now.
+  // The disk time of the requests in the disk now.
   uint64_t in_flight_ns;
-  // Thousandths of what its figures say that it did when work last waited; `UINT64_MAX` before.
+  // The disk's speed when requests last queued, in thousandths of its configured rates. `UINT64_MAX`
+  // before that was measured.
   uint64_t speed_permille;
-  // Bytes that the disk read, and for which there was no permit.
+  // Bytes that the disk read without a permit.
   uint64_t unscheduled_read;
-  // Bytes that the disk wrote, and for which there was no permit.
+  // Bytes that the disk wrote without a permit.
   uint64_t unscheduled_written;
 } forebay_disk_stats;
 
@@ -311,37 +318,37 @@ typedef struct forebay_class_stats {
   size_t size;
   // Its name, cut at `FOREBAY_NAME_SIZE`.
   char name[FOREBAY_NAME_SIZE];
-  // Bytes of the whole name.
+  // The length of the whole name in bytes.
   size_t name_len;
   // Its shares.
   uint32_t shares;
-  // Requests that wait now.
+  // Requests in the queue now.
   uint32_t queued;
   // Requests in the disk now.
   uint32_t in_disk;
-  // Permits that are held for far longer than the disk should take.
+  // Permits that have been held for far longer than the disk should take.
   uint32_t held_long;
   // Requests that were completed without an error.
   uint64_t operations[4];
-  // Bytes of those.
+  // The bytes of those requests.
   uint64_t bytes[4];
   // Requests that were completed with an error.
   uint64_t errors;
-  // Requests that were cancelled while they waited.
+  // Requests that were cancelled in the queue.
   uint64_t cancelled;
-  // Disk time that it had, in nanoseconds.
+  // The disk time that it has used.
   uint64_t consumption_ns;
-  // Time for which requests waited and none of the class was in the disk.
+  // The time for which its requests waited while none of them was in the disk.
   uint64_t starved_ns;
-  // Time for which an upper limit kept it back.
+  // The time for which an upper limit throttled it.
   uint64_t limited_ns;
-  // Half of the requests waited no longer.
+  // The median time in the queue.
   uint64_t queue_p50_ns;
-  // 99 of 100 requests waited no longer.
+  // The 99th percentile of the time in the queue.
   uint64_t queue_p99_ns;
-  // Half of the requests were in the disk no longer.
+  // The median time in the disk.
   uint64_t disk_p50_ns;
-  // 99 of 100 requests were in the disk no longer.
+  // The 99th percentile of the time in the disk.
   uint64_t disk_p99_ns;
 } forebay_class_stats;
 
@@ -355,18 +362,18 @@ typedef void (*forebay_admit_callback_fn)(void *context, int code, forebay_permi
 extern "C" {
 #endif // __cplusplus
 
-// Waits until the disk can take `op` of `len` bytes and it is the class's turn; for `timeout_ns`
-// nanoseconds at most, or at all (`FOREBAY_FOREVER`), or not (0): then `FOREBAY_E_TIMED_OUT`.
-// `class` may be a scheduler.
+// Waits until the scheduler grants `op` of `len` bytes to the class. It waits for `timeout_ns`
+// nanoseconds at most, not at all if that is 0, and without limit if it is `FOREBAY_FOREVER`. After
+// the timeout it returns `FOREBAY_E_TIMED_OUT`. `class` may be a scheduler.
 int forebay_admit(forebay_class class_,
                   int op,
                   uint64_t len,
                   int64_t timeout_ns,
                   forebay_permit *permit);
 
-// `forebay_admit` on the disk of the file of `fd`, whatever the disk of the class is. On a disk that
-// seeks say where: `offset`, or `FOREBAY_OFFSET_UNKNOWN`. Each call looks the disk up; for many, see
-// `forebay_class_on_file`.
+// `forebay_admit` on the disk that holds the file of `fd`, whatever the disk of the class is. Disks
+// that seek price the request by its `offset` in bytes, or by `FOREBAY_OFFSET_UNKNOWN`. Each call looks
+// up the disk; for many calls use `forebay_class_on_file`.
 int forebay_admit_file(forebay_class class_,
                        int fd,
                        int op,
@@ -375,8 +382,9 @@ int forebay_admit_file(forebay_class class_,
                        int64_t timeout_ns,
                        forebay_permit *permit);
 
-// `forebay_admit_file` for the first bytes of a large request: as many as cost the disk no more than
-// its effective goal. `part` is how many. Do these under the permit, and ask again for the rest.
+// `forebay_admit_file` for the first part of a large request, which costs the disk no more than its
+// effective goal. `part` receives the length of the part in bytes. Do the I/O of that part under the
+// permit, and ask again for the rest.
 int forebay_admit_part(forebay_class class_,
                        int fd,
                        int op,
@@ -386,9 +394,9 @@ int forebay_admit_part(forebay_class class_,
                        forebay_permit *permit,
                        uint64_t *part);
 
-// `forebay_admit` for an owner of `permit` who completes it only after the I/O of this one:
-// it waits for its turn, but not for room in the disk, which may be full of permits whose holders
-// wait.
+// `forebay_admit` for a thread that holds `permit` and completes it only after this nested I/O. The
+// nested request waits for its turn, but not for room in the window, which may be full of permits
+// whose holders wait.
 int forebay_admit_nested(forebay_permit permit,
                          forebay_class class_,
                          int op,
@@ -396,50 +404,52 @@ int forebay_admit_nested(forebay_permit permit,
                          int64_t timeout_ns,
                          forebay_permit *nested);
 
-// The I/O has ended. `result` is what `pread` and the like return: the bytes that were moved, or a
-// negative number, which is counted as an error and whose duration says nothing about the disk.
-// Frees the permit.
-int forebay_complete(forebay_permit permit, int64_t result);
+// Completes a permit after its I/O, and frees it. `result` is the return value of `pread` or a similar
+// call: the bytes that were transferred, or a negative number. That is counted as an error, and its
+// duration is not used as a measurement of the disk.
+int forebay_complete(forebay_permit permit,
+                     int64_t result);
 
-// A writer to the file of `fd`, which is open for writing, in the turn of `class`. The descriptor
-// stays the caller's, who closes it after the writer is freed. At most `dirty_max` bytes of the file
-// are dirty; 0 for 16 MiB.
+// Makes a writer in `class` for the file of `fd`, which must be open for writing. The caller still
+// owns the descriptor, and closes it after it has freed the writer. At most `dirty_max` bytes of the
+// file are dirty; 0 means 16 MiB.
 int forebay_writer_new(forebay_class class_,
                        int fd,
                        uint64_t dirty_max,
                        forebay_writer *writer);
 
-// Writes all of `data` at `offset`, or at `FOREBAY_OFFSET_NEXT`; waits while too much is dirty. After an
-// error a part of it may have been written.
+// Writes all of `data` at `offset`, or at `FOREBAY_OFFSET_NEXT`. Waits while `dirty_max` bytes of the
+// file are dirty. After an error a part of the data may have been written.
 int forebay_write(forebay_writer writer,
                   const void *data,
                   size_t len,
                   int64_t offset);
 
-// Hands over what is dirty, to be written back in the class's turn, and does not wait for it.
+// Starts write-back of the dirty bytes, scheduled in the class, and does not wait for its end.
 int forebay_write_back(forebay_writer writer);
 
-// From now on nothing is written back while at most `bytes` of the file are dirty, nor when the writer is
-// freed; 0 unless set, and half of `dirty_max` at most. Flushes still write back all. This is for files that are
-// often deleted before anybody flushes them, such as logs.
+// Sets how many bytes of the file may be dirty before write-back begins: 0 by default, and half of
+// `dirty_max` at most. Up to that number, freeing the writer does not start write-back either. Flushes
+// still write back all dirty bytes. Use this for files that are often deleted before they are flushed,
+// such as logs.
 int forebay_writer_set_write_back_after(forebay_writer writer,
                                         uint64_t bytes);
 
-// Makes what was written durable: the dirt first, in parts of the class, then the flush. Fails while
-// bytes that were written before could not be written back, even if another call has reported it. `flags` is 0 or
-// `FOREBAY_SYNC_ALL`.
+// Makes the writes durable: first it writes back the dirty bytes in parts, scheduled in the class, then
+// it flushes. It fails as long as earlier writes could not be written back, even if another call has
+// reported that error. `flags` is 0 or `FOREBAY_SYNC_ALL`.
 int forebay_writer_sync(forebay_writer writer,
                         uint32_t flags);
 
-// Bytes of the file that were written by the writer and are not on the disk yet.
+// Gets the number of bytes that this writer wrote and that are not on the disk yet.
 int forebay_writer_dirty(forebay_writer writer, uint64_t *dirty);
 
-// `forebay_writer_sync` for a file that the program writes without a writer.
+// `forebay_writer_sync` for a file that the program writes without a `forebay_writer`.
 int forebay_sync(forebay_class class_, int fd, uint32_t flags);
 
-// Reads into `data` what the file of `fd` has from `offset` on, through the page cache: what is in
-// memory costs nothing, for the rest a permit of the class is waited for. `done` is how many bytes:
-// `len` unless the file ends before.
+// Reads `len` bytes of the file of `fd` at `offset` into `data`, through the page cache. Pages in
+// memory need no permit; the others wait for permits of the class. `done` receives the number of bytes
+// read, which is `len` unless the file ends before that.
 int forebay_read(forebay_class class_,
                  int fd,
                  void *data,
@@ -447,188 +457,196 @@ int forebay_read(forebay_class class_,
                  uint64_t offset,
                  size_t *done);
 
-// Brings what the file of `fd` has of the `len` bytes from `offset` on into the page cache, in parts
-// that each have a permit of the class, so that who reads it through a mapping finds it there. For the
-// whole file give 0 and `UINT64_MAX`.
+// Reads `len` bytes of the file of `fd` from `offset` on into the page cache, for example before they
+// are read through a memory mapping. Each part waits for a permit of the class. For the whole file pass
+// 0 and `UINT64_MAX`.
 int forebay_prefetch(forebay_class class_,
                      int fd,
                      uint64_t offset,
                      uint64_t len);
 
-// Adds a class of `shares` to `parent`, a scheduler or a group, on all disks.
+// Adds a class with `shares` to `parent`, a scheduler or a group, on all disks.
 int forebay_class_add(uint64_t parent,
                       const char *name,
                       size_t name_len,
                       uint32_t shares,
                       forebay_class *class_);
 
-// Adds a group of `shares` to `parent`, a scheduler or a group, on all disks.
+// Adds a group with `shares` to `parent`, a scheduler or a group, on all disks.
 int forebay_group_add(uint64_t parent,
                       const char *name,
                       size_t name_len,
                       uint32_t shares,
                       forebay_group *group);
 
-// A handle of the class of that name; `FOREBAY_E_NOT_FOUND` if there is none.
+// Finds the class of that name. `FOREBAY_E_NOT_FOUND` if there is none.
 int forebay_class_find(forebay_scheduler scheduler,
                        const char *name,
                        size_t name_len,
                        forebay_class *class_);
 
-// A handle of the same class on the disk of that name, by which its permits are charged.
+// Makes a handle of the same class on the disk of that name. Its permits are charged to that disk.
 int forebay_class_on_disk(forebay_class class_,
                           const char *disk,
                           size_t disk_len,
                           forebay_class *on_disk);
 
-// A handle of the same class on the disk that the file of `fd` is on.
+// Makes a handle of the same class on the disk that holds the file of `fd`.
 int forebay_class_on_file(forebay_class class_, int fd, forebay_class *on_disk);
 
-// Removes a class or a group from all disks; its handles stay until they are freed, and are refused
-// with `FOREBAY_E_REMOVED`. `FOREBAY_E_BUSY` while it has work queued or classes in it.
+// Removes a class or a group from all disks. Its handles still have to be freed; other calls with
+// them return `FOREBAY_E_REMOVED`. Returns `FOREBAY_E_BUSY` while it has queued requests or contains
+// classes.
 int forebay_remove(uint64_t class_or_group);
 
-// The present shares of a class or a group.
+// Gets the present shares of a class or a group.
 int forebay_get_shares(uint64_t class_or_group, uint32_t *shares);
 
 // Changes the shares of a class or a group, on all disks, from the next request on.
 int forebay_set_shares(uint64_t class_or_group, uint32_t shares);
 
-// The present upper limits of a class or a group.
+// Gets the present upper limits of a class or a group.
 int forebay_get_limits(uint64_t class_or_group, struct forebay_limits *limits);
 
 // Changes the upper limits of a class or a group, on each disk.
 int forebay_set_limits(uint64_t class_or_group, const struct forebay_limits *limits);
 
-// Makes this the class of what the calling thread does through its scheduler without naming one,
-// until it leaves it. The innermost counts. Leave it before the handle is freed.
+// Makes this the class of the calling thread until it leaves it: calls on the scheduler that name no
+// class use it. A thread may enter several classes; the last one applies. Leave the class before its
+// handle is freed.
 int forebay_class_enter(forebay_class class_);
 
-// Leaves what the calling thread entered last by this handle.
+// Leaves the class that the calling thread last entered with this handle.
 int forebay_class_leave(forebay_class class_);
 
 // The name of a code, such as "FOREBAY_E_HANDLE"; "unknown" for others.
 const char *forebay_code_name(int code);
 
-// A deleter in the turn of `class`, on whichever disk each file is. `options` may be null. The
-// class's shares rise as the backlog nears a ceiling: give it a class of its own.
+// Makes a deleter in `class`, for files on all disks. `options` may be null. The deleter raises the
+// shares of the class as its backlog nears the maximum, so give it a class of its own.
 int forebay_deleter_new(forebay_class class_,
                         const struct forebay_deleter_options *options,
                         forebay_deleter *deleter);
 
-// Deletes the file at `path`. Returns at once; `forebay_deletion_wait` reports what failed.
-// `deletion` may be null.
+// Deletes the file at `path`. Returns at once; `forebay_deletion_wait` reports errors. `deletion` may be
+// null.
 int forebay_delete(forebay_deleter deleter,
                    const char *path,
                    size_t path_len,
                    forebay_deletion *deletion);
 
-// Deletes what earlier processes left in the trash directory in `dir`: for when a program starts.
-// `deletion` may be null.
+// Deletes files that earlier processes left in the trash of the directory `dir`. Call it when the
+// program starts. `deletion` may be null.
 int forebay_deleter_empty_trash(forebay_deleter deleter,
                                 const char *dir,
                                 size_t dir_len,
                                 forebay_deletion *deletion);
 
-// Waits until nothing waits for the deleter any more: for when a program ends.
+// Waits until all requested deletions have ended. Call it when the program ends.
 int forebay_deleter_drain(forebay_deleter deleter);
 
-// Waits until the file is deleted and its blocks are free. `deleted` may be null.
+// Waits until the file is deleted and its blocks are freed. `deleted` may be null.
 int forebay_deletion_wait(forebay_deletion deletion, struct forebay_deleted *deleted);
 
-// Waits until the file is gone from its path, durably: it does not come back, and its blocks are
-// freed sooner or later.
+// Waits until the file is durably removed from its path: it does not come back. Its blocks are freed
+// later.
 int forebay_deletion_wait_removed(forebay_deletion deletion);
 
-// How far it is.
+// Gets the progress of a deletion.
 int forebay_deletion_progress(forebay_deletion deletion, struct forebay_deleted *progress);
 
-// Keeps the file, if nothing was done with it yet; else `FOREBAY_E_BUSY`. What was cancelled ends
-// with `FOREBAY_E_CANCELLED`.
+// Cancels the deletion if the file is still at its path; else returns `FOREBAY_E_BUSY`. A cancelled
+// deletion ends with `FOREBAY_E_CANCELLED`.
 int forebay_deletion_cancel(forebay_deletion deletion);
 
-// The message of the last error of the calling thread, which ends with a NUL; empty before any. It
-// is valid until the thread's next error. `len` may be null, and is the length without the NUL.
+// Returns the message of the calling thread's last error, which ends with a NUL. It is empty before the
+// first error, and valid until the thread's next one. `len` receives its length in bytes without the
+// NUL, and may be null.
 const char *forebay_last_error(size_t *len);
 
-// The system's number (`errno`) of the last error of the calling thread; 0 if it has none.
+// Returns the `errno` of the calling thread's last error; 0 if it came from no system call.
 int forebay_last_errno(void);
 
-// Makes a queue of events. When it is freed, permits in it end; so do those that are granted to
-// requests that still wait for it.
+// Makes a queue of events. When it is freed, the permits in it end, and so does each permit that is
+// later granted to one of its waiting requests.
 int forebay_events_new(forebay_events *events);
 
-// The descriptor that is readable while there are events: for `poll` and `epoll`, never to be read
-// or closed. The library closes it when the queue is freed.
-int forebay_events_fd(forebay_events events, int *fd);
+// Gets the descriptor that is readable while the queue has events, for `poll` and `epoll`. The program
+// must not read or close it. The library closes it when the queue is freed.
+int forebay_events_fd(forebay_events events,
+                      int *fd);
 
-// Takes the first event out; `FOREBAY_E_AGAIN` if there is none.
+// Takes the first event out of the queue. Returns `FOREBAY_E_AGAIN` if there is none.
 int forebay_events_next(forebay_events events, struct forebay_event *event);
 
-// Frees a handle of whatever kind. A permit ends as done, a request that waits gives its place back,
-// dirt of a buffered writer is handed over; classes, groups and deletions go on without a handle. A
-// scheduler ends when nothing that was made with it has a handle any more.
+// Frees a handle of any kind. A permit ends as if its I/O had succeeded, a waiting request is
+// cancelled, and write-back of a writer's dirty bytes begins (see `forebay_writer_set_write_back_after`).
+// Classes, groups and deletions continue to exist without a handle. A scheduler ends when all handles
+// of objects that were made with it are freed.
 int forebay_free(uint64_t handle);
 
-// Has `callback` receive what operators should know, of all schedulers of the process: disks that
-// nobody has described, unscheduled I/O, slow requests. Without one nothing is written anywhere.
-// Null ends it; one that is running may still return after that.
-int forebay_set_log(forebay_log_callback callback, void *context);
+// Sets the callback that receives log messages of all schedulers of the process, such as disks without
+// an entry, unscheduled I/O and slow requests. Without a callback nothing is logged. Null removes it; a
+// call that is running may still return after that.
+int forebay_set_log(forebay_log_callback callback,
+                    void *context);
 
-// A scheduler for the disks of the properties file at `path`: what `forebay tune` writes. `flags` is
-// a sum of `FOREBAY_STRICT` and `FOREBAY_UNLIMITED`.
+// Makes a scheduler for the disks in the file of I/O properties at `path`, which `forebay tune` writes.
+// `flags` is a sum of `FOREBAY_STRICT` and `FOREBAY_UNLIMITED`, or 0.
 int forebay_scheduler_from_file(const char *path,
                                 size_t path_len,
                                 uint32_t flags,
                                 forebay_scheduler *scheduler);
 
-// A scheduler for `count` disks by their rates. All of them have the size of the first.
+// Makes a scheduler for `count` disks with the given rates. All structures have the `size` of the first.
 int forebay_scheduler_from_rates(const struct forebay_disk *disks,
                                  size_t count,
                                  uint32_t flags,
                                  forebay_scheduler *scheduler);
 
-// Takes over the figures of the properties file at `path` while everything goes on.
+// Reloads the figures of the disks from the file of I/O properties at `path`, without stopping I/O.
 int forebay_scheduler_reload(forebay_scheduler scheduler, const char *path, size_t path_len);
 
-// Counts everything now; `info` may be null. It takes some locks: not for the hot path.
+// Takes a snapshot of all counters. `info` may be null. It takes some locks, so do not call it for each
+// request.
 int forebay_snapshot_take(forebay_scheduler scheduler,
                           struct forebay_snapshot_info *info,
                           forebay_snapshot *snapshot);
 
-// The disk of that number, from 0; `FOREBAY_E_NOT_FOUND` behind the last.
+// Gets the disk of that number, counted from 0. Returns `FOREBAY_E_NOT_FOUND` after the last.
 int forebay_snapshot_disk(forebay_snapshot snapshot,
                           uint64_t disk,
                           struct forebay_disk_stats *stats);
 
-// The class of that number on a disk, both from 0, in the order in which classes were added;
-// `FOREBAY_E_NOT_FOUND` behind the last.
+// Gets the class of that number on a disk, both counted from 0. Classes are in the order in which they
+// were added. Returns `FOREBAY_E_NOT_FOUND` after the last.
 int forebay_snapshot_class(forebay_snapshot snapshot,
                            uint64_t disk,
                            uint64_t class_,
                            struct forebay_class_stats *stats);
 
-// What was counted as OpenMetrics text, in `text` of `size` bytes; no NUL ends it. `len` is how many
-// there are, also of `FOREBAY_E_TOO_SMALL`: then `text` has none of them.
+// Writes all metrics as OpenMetrics text to `text`, which has `size` bytes, without a NUL at the end.
+// `len` receives the length of the text in bytes. If it does not fit, `text` is not written and
+// `FOREBAY_E_TOO_SMALL` is returned.
 int forebay_snapshot_openmetrics(forebay_scheduler scheduler,
                                  char *text,
                                  size_t size,
                                  size_t *len);
 
-// The version of the library, in the form of `FOREBAY_VERSION`.
+// Returns the version of the library, in the form of `FOREBAY_VERSION`.
 uint32_t forebay_version(void);
 
-// What the library can do: a sum of `FOREBAY_FEATURE_...`.
+// Returns the features of the library: a sum of `FOREBAY_FEATURE_...`.
 uint64_t forebay_features(void);
 
-// Whether the library fits a program that was compiled with a header of `version`: call it once,
-// with `FOREBAY_VERSION`. `FOREBAY_E_VERSION` if the library is older, or has another major version;
-// before 1.0 also if the minor version is another.
+// Checks that the library fits a program that was compiled with a header of `version`. Call it once,
+// with `FOREBAY_VERSION`. Returns `FOREBAY_E_VERSION` if the library is older or has another major
+// version. Before 1.0 another minor version does not fit either.
 int forebay_check_version(uint32_t version);
 
-// `forebay_admit` that does not wait: returns `FOREBAY_OK` and a permit if it is granted at once, and
-// calls nobody; else `FOREBAY_PENDING` and what waits, and `callback` is called later, perhaps before
-// this returns.
+// `forebay_admit` without waiting. If the permit is granted at once, it returns `FOREBAY_OK` and the
+// permit, and does not call `callback`. Otherwise it returns `FOREBAY_PENDING` and a handle of the
+// waiting request, and `callback` is called later, possibly before this function returns.
 int forebay_admit_callback(forebay_class class_,
                            int op,
                            uint64_t len,
@@ -637,8 +655,8 @@ int forebay_admit_callback(forebay_class class_,
                            forebay_permit *permit,
                            forebay_waiting *waiting);
 
-// `forebay_admit_callback` that puts an event into `events` instead of calling, with the number
-// `user_data`.
+// `forebay_admit_callback` that puts an event with the number `user_data` into `events`, instead of
+// calling a function.
 int forebay_admit_event(forebay_class class_,
                         int op,
                         uint64_t len,

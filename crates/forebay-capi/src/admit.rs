@@ -13,22 +13,22 @@ use crate::failure::Failure;
 use crate::memory::{Out, descriptor, number};
 use crate::object::{call_with_class, insert_permit, take_permit, with_permit};
 
-/// The permission to do one I/O now. Hold it for exactly as long as the I/O takes; any thread may
-/// complete it.
+/// Permission for one I/O now. Hold it for exactly as long as the I/O takes. Any thread may complete
+/// it.
 pub type forebay_permit = u64;
 
 /// A read.
 pub const FOREBAY_READ: c_int = 0;
 /// A write.
 pub const FOREBAY_WRITE: c_int = 1;
-/// A discard: the length of what is deleted.
+/// A discard, whose length is that of the discarded range.
 pub const FOREBAY_DISCARD: c_int = 2;
 /// A flush, whose length may be 0.
 pub const FOREBAY_FLUSH: c_int = 3;
 
-/// A time without end. No other is below 0.
+/// A timeout that never ends. No other timeout may be below 0.
 pub const FOREBAY_FOREVER: i64 = -1;
-/// No offset is known. No other is below 0.
+/// An unknown offset. No other offset may be below 0.
 pub const FOREBAY_OFFSET_UNKNOWN: i64 = -1;
 
 pub(crate) fn op(op: c_int) -> Result<Op, Failure> {
@@ -37,25 +37,25 @@ pub(crate) fn op(op: c_int) -> Result<Op, Failure> {
         FOREBAY_WRITE => Ok(Op::Write),
         FOREBAY_DISCARD => Ok(Op::Discard),
         FOREBAY_FLUSH => Ok(Op::Flush),
-        _ => {
-            Err(Failure::invalid(format!("{op} is no operation: there are FOREBAY_READ to _FLUSH")))
-        }
+        _ => Err(Failure::invalid(format!(
+            "{op} is no operation: use FOREBAY_READ to FOREBAY_FLUSH"
+        ))),
     }
 }
 
-/// A time to wait: `None` for ever.
-fn patience(nanos: i64) -> Result<Option<Duration>, Failure> {
+/// A timeout in nanoseconds as a duration. `None` never ends.
+fn timeout(nanos: i64) -> Result<Option<Duration>, Failure> {
     Ok(number(nanos, "timeout_ns", "FOREBAY_FOREVER")?.map(Duration::from_nanos))
 }
 
 fn at_once<P>(permit: Option<P>) -> Result<P, Failure> {
     permit.ok_or_else(|| {
-        Failure::new(FOREBAY_E_TIMED_OUT, "no permit at once; give time, or ask again")
+        Failure::new(FOREBAY_E_TIMED_OUT, "no permit is available now; set a timeout, or ask again")
     })
 }
 
 fn admit(class: &Class, op: Op, len: u64, timeout_ns: i64) -> Result<Permit, Failure> {
-    let permit = match patience(timeout_ns)? {
+    let permit = match timeout(timeout_ns)? {
         None => class.admit(op, len)?,
         Some(Duration::ZERO) => at_once(class.try_admit(op, len)?)?,
         Some(timeout) => class.admit_timeout(op, len, timeout)?,
@@ -63,9 +63,9 @@ fn admit(class: &Class, op: Op, len: u64, timeout_ns: i64) -> Result<Permit, Fai
     Ok(permit.detach())
 }
 
-/// Waits until the disk can take `op` of `len` bytes and it is the class's turn; for `timeout_ns`
-/// nanoseconds at most, or at all (`FOREBAY_FOREVER`), or not (0): then `FOREBAY_E_TIMED_OUT`.
-/// `class` may be a scheduler.
+/// Waits until the scheduler grants `op` of `len` bytes to the class. It waits for `timeout_ns`
+/// nanoseconds at most, not at all if that is 0, and without limit if it is `FOREBAY_FOREVER`. After
+/// the timeout it returns `FOREBAY_E_TIMED_OUT`. `class` may be a scheduler.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_admit(
     class: forebay_class,
@@ -81,9 +81,9 @@ pub unsafe extern "C" fn forebay_admit(
     })
 }
 
-/// `forebay_admit` on the disk of the file of `fd`, whatever the disk of the class is. On a disk that
-/// seeks say where: `offset`, or `FOREBAY_OFFSET_UNKNOWN`. Each call looks the disk up; for many, see
-/// `forebay_class_on_file`.
+/// `forebay_admit` on the disk that holds the file of `fd`, whatever the disk of the class is. Disks
+/// that seek price the request by its `offset` in bytes, or by `FOREBAY_OFFSET_UNKNOWN`. Each call looks
+/// up the disk; for many calls use `forebay_class_on_file`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_admit_file(
     class: forebay_class,
@@ -102,8 +102,9 @@ pub unsafe extern "C" fn forebay_admit_file(
     })
 }
 
-/// `forebay_admit_file` for the first bytes of a large request: as many as cost the disk no more than
-/// its effective goal. `part` is how many. Do these under the permit, and ask again for the rest.
+/// `forebay_admit_file` for the first part of a large request, which costs the disk no more than its
+/// effective goal. `part` receives the length of the part in bytes. Do the I/O of that part under the
+/// permit, and ask again for the rest.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_admit_part(
     class: forebay_class,
@@ -141,7 +142,7 @@ fn admit_for(
 }
 
 fn wait_for(admit: AdmitFor, timeout_ns: i64) -> Result<Permit, Failure> {
-    let permit = match patience(timeout_ns)? {
+    let permit = match timeout(timeout_ns)? {
         None => admit.wait()?,
         Some(Duration::ZERO) => at_once(admit.try_now()?)?,
         Some(timeout) => admit.wait_timeout(timeout)?,
@@ -149,9 +150,9 @@ fn wait_for(admit: AdmitFor, timeout_ns: i64) -> Result<Permit, Failure> {
     Ok(permit.detach())
 }
 
-/// `forebay_admit` for an owner of `permit` who completes it only after the I/O of this one:
-/// it waits for its turn, but not for room in the disk, which may be full of permits whose holders
-/// wait.
+/// `forebay_admit` for a thread that holds `permit` and completes it only after this nested I/O. The
+/// nested request waits for its turn, but not for room in the window, which may be full of permits
+/// whose holders wait.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_admit_nested(
     permit: forebay_permit,
@@ -169,9 +170,9 @@ pub unsafe extern "C" fn forebay_admit_nested(
     })
 }
 
-/// The I/O has ended. `result` is what `pread` and the like return: the bytes that were moved, or a
-/// negative number, which is counted as an error and whose duration says nothing about the disk.
-/// Frees the permit.
+/// Completes a permit after its I/O, and frees it. `result` is the return value of `pread` or a similar
+/// call: the bytes that were transferred, or a negative number. That is counted as an error, and its
+/// duration is not used as a measurement of the disk.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_complete(permit: forebay_permit, result: i64) -> c_int {
     call_done(|| {

@@ -1,4 +1,4 @@
-//! Writes, flushes and reads through the page cache, in the turn of a class.
+//! Writes, flushes and reads through the page cache, scheduled in a class.
 
 use std::ffi::{c_int, c_void};
 use std::io::Write;
@@ -13,15 +13,16 @@ use crate::failure::Failure;
 use crate::memory::{Out, bytes, bytes_mut, descriptor, number};
 use crate::object::{Kind, Shared, call_with_class, get, insert};
 
-/// Writes to a file through the page cache, and has what is dirty written back in the turn of a class.
+/// Writes to a file through the page cache, and schedules write-back of its dirty bytes in a class.
 pub type forebay_writer = u64;
 
-/// With all attributes (`fsync`), not only those that are needed to read it back (`fdatasync`).
+/// Flushes all attributes (`fsync`), not only those that are needed to read the data back (`fdatasync`).
 pub const FOREBAY_SYNC_ALL: u32 = 1;
-/// Behind what was written last; with `O_APPEND` at the end of the file. No other offset is below 0.
+/// The offset after the last write. With `O_APPEND` it is the end of the file. No other offset may be
+/// below 0.
 pub const FOREBAY_OFFSET_NEXT: i64 = -1;
 
-/// The caller's descriptor, which stays open.
+/// The caller's descriptor, which the library does not close.
 pub(crate) struct OfCaller(BorrowedFd<'static>);
 
 impl AsFd for OfCaller {
@@ -30,7 +31,7 @@ impl AsFd for OfCaller {
     }
 }
 
-/// What appends has it alone; what is written at an offset does not.
+/// A writer. Appends lock it exclusively; writes at an offset do not.
 pub(crate) struct Writer(RwLock<BufferedWriter<OfCaller>>);
 
 impl Shared for Writer {
@@ -47,13 +48,13 @@ fn is_all(flags: u32) -> Result<bool, Failure> {
     match flags {
         0 => Ok(false),
         FOREBAY_SYNC_ALL => Ok(true),
-        _ => Err(Failure::invalid(format!("flags of {flags:#x}: there is FOREBAY_SYNC_ALL"))),
+        _ => Err(Failure::invalid(format!("unknown flags {flags:#x}: use 0 or FOREBAY_SYNC_ALL"))),
     }
 }
 
-/// A writer to the file of `fd`, which is open for writing, in the turn of `class`. The descriptor
-/// stays the caller's, who closes it after the writer is freed. At most `dirty_max` bytes of the file
-/// are dirty; 0 for 16 MiB.
+/// Makes a writer in `class` for the file of `fd`, which must be open for writing. The caller still
+/// owns the descriptor, and closes it after it has freed the writer. At most `dirty_max` bytes of the
+/// file are dirty; 0 means 16 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_writer_new(
     class: forebay_class,
@@ -72,8 +73,8 @@ pub unsafe extern "C" fn forebay_writer_new(
     })
 }
 
-/// Writes all of `data` at `offset`, or at `FOREBAY_OFFSET_NEXT`; waits while too much is dirty. After an
-/// error a part of it may have been written.
+/// Writes all of `data` at `offset`, or at `FOREBAY_OFFSET_NEXT`. Waits while `dirty_max` bytes of the
+/// file are dirty. After an error a part of the data may have been written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_write(
     writer: forebay_writer,
@@ -93,15 +94,16 @@ pub unsafe extern "C" fn forebay_write(
     })
 }
 
-/// Hands over what is dirty, to be written back in the class's turn, and does not wait for it.
+/// Starts write-back of the dirty bytes, scheduled in the class, and does not wait for its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_write_back(writer: forebay_writer) -> c_int {
     call_done(|| Ok(get::<Writer>(writer)?.shared(BufferedWriter::write_back)?))
 }
 
-/// From now on nothing is written back while at most `bytes` of the file are dirty, nor when the writer is
-/// freed; 0 unless set, and half of `dirty_max` at most. Flushes still write back all. This is for files that are
-/// often deleted before anybody flushes them, such as logs.
+/// Sets how many bytes of the file may be dirty before write-back begins: 0 by default, and half of
+/// `dirty_max` at most. Up to that number, freeing the writer does not start write-back either. Flushes
+/// still write back all dirty bytes. Use this for files that are often deleted before they are flushed,
+/// such as logs.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_writer_set_write_back_after(writer: forebay_writer, bytes: u64) -> c_int {
     call_done(|| {
@@ -110,9 +112,9 @@ pub extern "C" fn forebay_writer_set_write_back_after(writer: forebay_writer, by
     })
 }
 
-/// Makes what was written durable: the dirt first, in parts of the class, then the flush. Fails while
-/// bytes that were written before could not be written back, even if another call has reported it. `flags` is 0 or
-/// `FOREBAY_SYNC_ALL`.
+/// Makes the writes durable: first it writes back the dirty bytes in parts, scheduled in the class, then
+/// it flushes. It fails as long as earlier writes could not be written back, even if another call has
+/// reported that error. `flags` is 0 or `FOREBAY_SYNC_ALL`.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_writer_sync(writer: forebay_writer, flags: u32) -> c_int {
     call_done(|| {
@@ -123,7 +125,7 @@ pub extern "C" fn forebay_writer_sync(writer: forebay_writer, flags: u32) -> c_i
     })
 }
 
-/// Bytes of the file that were written by the writer and are not on the disk yet.
+/// Gets the number of bytes that this writer wrote and that are not on the disk yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_writer_dirty(writer: forebay_writer, dirty: *mut u64) -> c_int {
     call_done(|| {
@@ -134,7 +136,7 @@ pub unsafe extern "C" fn forebay_writer_dirty(writer: forebay_writer, dirty: *mu
     })
 }
 
-/// `forebay_writer_sync` for a file that the program writes without a writer.
+/// `forebay_writer_sync` for a file that the program writes without a `forebay_writer`.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_sync(class: forebay_class, fd: c_int, flags: u32) -> c_int {
     call_with_class(class, |class| {
@@ -143,9 +145,9 @@ pub extern "C" fn forebay_sync(class: forebay_class, fd: c_int, flags: u32) -> c
     })
 }
 
-/// Reads into `data` what the file of `fd` has from `offset` on, through the page cache: what is in
-/// memory costs nothing, for the rest a permit of the class is waited for. `done` is how many bytes:
-/// `len` unless the file ends before.
+/// Reads `len` bytes of the file of `fd` at `offset` into `data`, through the page cache. Pages in
+/// memory need no permit; the others wait for permits of the class. `done` receives the number of bytes
+/// read, which is `len` unless the file ends before that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_read(
     class: forebay_class,
@@ -162,9 +164,9 @@ pub unsafe extern "C" fn forebay_read(
     })
 }
 
-/// Brings what the file of `fd` has of the `len` bytes from `offset` on into the page cache, in parts
-/// that each have a permit of the class, so that who reads it through a mapping finds it there. For the
-/// whole file give 0 and `UINT64_MAX`.
+/// Reads `len` bytes of the file of `fd` from `offset` on into the page cache, for example before they
+/// are read through a memory mapping. Each part waits for a permit of the class. For the whole file pass
+/// 0 and `UINT64_MAX`.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_prefetch(
     class: forebay_class,

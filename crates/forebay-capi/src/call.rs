@@ -1,4 +1,4 @@
-//! What each call of the interface does around its work.
+//! The frame of each function of the interface: `errno`, the last error and panics.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -20,20 +20,20 @@ pub(crate) struct Last {
 
 thread_local! {
     static LAST: RefCell<Last> = RefCell::default();
-    /// Calls that the thread is in: a callback may make others.
+    /// The number of calls that the thread is in. A callback may make nested ones.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// Where the last panic of the thread was.
+    /// The message and place of the thread's last panic.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Does the work of a function: `errno` stays what it was, a failure becomes the thread's last
-/// error, and a panic a failure.
+/// Does the work of a function. It preserves `errno`, turns a panic into a failure, and records a
+/// failure as the thread's last error.
 pub(crate) fn call(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
-    // SAFETY: the place of the calling thread, which is there as long as the thread.
+    // SAFETY: it is the `errno` of the calling thread, which lives as long as the thread.
     let place = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let errno = unsafe { place.read() };
-    be_silent_about_panics();
+    silence_panics();
     DEPTH.set(DEPTH.get() + 1);
     let result = catch_unwind(AssertUnwindSafe(work));
     DEPTH.set(DEPTH.get() - 1);
@@ -52,7 +52,7 @@ pub(crate) fn call(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     code
 }
 
-/// [`call`] of what gives nothing back.
+/// [`call`] for work that returns no value.
 pub(crate) fn call_done(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     call(|| work().map(|()| FOREBAY_OK))
 }
@@ -60,27 +60,27 @@ pub(crate) fn call_done(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
 /// Makes `failure` the last error of the calling thread.
 pub(crate) fn note(failure: Failure) -> c_int {
     let Failure { code, errno, text } = failure;
-    // A NUL would end it early.
+    // A NUL would end the text early.
     let text = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
     let _ = LAST.try_with(|last| last.replace(Last { text, errno }));
     code
 }
 
-/// What `look` finds in the last error; `None` at the end of the thread.
+/// Applies `look` to the last error. `None` while the thread ends.
 pub(crate) fn last<R>(look: impl FnOnce(&Last) -> R) -> Option<R> {
     LAST.try_with(|last| look(&last.borrow())).ok()
 }
 
-/// What it panicked with may panic again when it is dropped.
+/// Drops the payload of a panic, which may panic again.
 fn forget(payload: Box<dyn Any + Send>) {
     if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(next);
     }
 }
 
-/// Panics in calls, and in threads of the library, write nothing to the standard error. The hook of
-/// the program gets all others.
-fn be_silent_about_panics() {
+/// Installs a hook that writes nothing to standard error for panics in calls and in threads of the
+/// library. The program's own hook handles all others.
+fn silence_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = panic::take_hook();

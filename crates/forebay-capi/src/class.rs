@@ -12,7 +12,8 @@ use crate::memory::{Out, OutStruct, SizedStruct, descriptor, read, text};
 use crate::object::{ClassOf, Either, GroupOf, get, get_either, insert};
 use crate::scheduler::forebay_scheduler;
 
-/// A priority class, on one disk of its scheduler: the first, unless it was got by another way.
+/// A priority class, on one disk of its scheduler. That is the scheduler's first disk, unless
+/// `forebay_class_on_disk` or `forebay_class_on_file` made the handle.
 pub type forebay_class = u64;
 /// A group of classes, which competes with classes and other groups as one class of its shares.
 pub type forebay_group = u64;
@@ -29,7 +30,7 @@ pub struct forebay_limits {
     pub operations_per_second: u64,
 }
 
-// SAFETY: it begins with its size, and is of numbers.
+// SAFETY: it begins with its size, and all other fields are numbers.
 unsafe impl SizedStruct for forebay_limits {
     const SIZE_MIN: usize = 24;
 }
@@ -45,7 +46,7 @@ fn insert_class(scheduler: &Scheduler, class: Class) -> Result<u64, Failure> {
     insert(ClassOf { scheduler: scheduler.clone(), class })
 }
 
-/// Adds a class of `shares` to `parent`, a scheduler or a group, on all disks.
+/// Adds a class with `shares` to `parent`, a scheduler or a group, on all disks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_class_add(
     parent: u64,
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn forebay_class_add(
 ) -> c_int {
     call_done(|| {
         let parent = get_either::<Scheduler, GroupOf>(parent)?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller keeps the rules of the header.
         let (out, name) = unsafe { (Out::new(class, "class")?, text(name, name_len, "name")?) };
         out.set(match parent {
             Either::One(scheduler) => insert_class(&scheduler, scheduler.add_class(name, shares)?)?,
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn forebay_class_add(
     })
 }
 
-/// Adds a group of `shares` to `parent`, a scheduler or a group, on all disks.
+/// Adds a group with `shares` to `parent`, a scheduler or a group, on all disks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_group_add(
     parent: u64,
@@ -77,7 +78,7 @@ pub unsafe extern "C" fn forebay_group_add(
 ) -> c_int {
     call_done(|| {
         let parent = get_either::<Scheduler, GroupOf>(parent)?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller keeps the rules of the header.
         let (out, name) = unsafe { (Out::new(group, "group")?, text(name, name_len, "name")?) };
         let (scheduler, group) = match parent {
             Either::One(scheduler) => {
@@ -89,7 +90,7 @@ pub unsafe extern "C" fn forebay_group_add(
     })
 }
 
-/// A handle of the class of that name; `FOREBAY_E_NOT_FOUND` if there is none.
+/// Finds the class of that name. `FOREBAY_E_NOT_FOUND` if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_class_find(
     scheduler: forebay_scheduler,
@@ -99,18 +100,18 @@ pub unsafe extern "C" fn forebay_class_find(
 ) -> c_int {
     call_done(|| {
         let scheduler = get::<Scheduler>(scheduler)?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller keeps the rules of the header.
         let (out, name) = unsafe { (Out::new(class, "class")?, text(name, name_len, "name")?) };
         let found = scheduler.class(name).ok_or_else(|| {
             let names: Vec<_> = scheduler.classes().iter().map(|of| of.name().to_owned()).collect();
-            let text = format!("there is no class `{name}`; there are {}", names.join(", "));
+            let text = format!("unknown class `{name}`; the classes are {}", names.join(", "));
             Failure::new(FOREBAY_E_NOT_FOUND, text)
         })?;
         out.fill(insert_class(&scheduler, found))
     })
 }
 
-/// A handle of the same class on the disk of that name, by which its permits are charged.
+/// Makes a handle of the same class on the disk of that name. Its permits are charged to that disk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_class_on_disk(
     class: forebay_class,
@@ -120,19 +121,19 @@ pub unsafe extern "C" fn forebay_class_on_disk(
 ) -> c_int {
     call_done(|| {
         let of = get::<ClassOf>(class)?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller keeps the rules of the header.
         let (out, name) = unsafe { (Out::new(on_disk, "on_disk")?, text(disk, disk_len, "disk")?) };
         let disk = of.scheduler.disk(name).ok_or_else(|| {
             let names: Vec<_> =
                 of.scheduler.disks().iter().map(|of| of.name().to_owned()).collect();
-            let text = format!("there is no disk `{name}`; there are {}", names.join(", "));
+            let text = format!("unknown disk `{name}`; the disks are {}", names.join(", "));
             Failure::new(FOREBAY_E_NOT_FOUND, text)
         })?;
         out.fill(insert_class(&of.scheduler, of.class.on(&disk)?))
     })
 }
 
-/// A handle of the same class on the disk that the file of `fd` is on.
+/// Makes a handle of the same class on the disk that holds the file of `fd`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_class_on_file(
     class: forebay_class,
@@ -141,15 +142,16 @@ pub unsafe extern "C" fn forebay_class_on_file(
 ) -> c_int {
     call_done(|| {
         let of = get::<ClassOf>(class)?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller keeps the rules of the header.
         let out = unsafe { Out::new(on_disk, "on_disk")? };
         let disk = of.scheduler.disk_of_file(descriptor(fd)?)?;
         out.fill(insert_class(&of.scheduler, of.class.on(&disk)?))
     })
 }
 
-/// Removes a class or a group from all disks; its handles stay until they are freed, and are refused
-/// with `FOREBAY_E_REMOVED`. `FOREBAY_E_BUSY` while it has work queued or classes in it.
+/// Removes a class or a group from all disks. Its handles still have to be freed; other calls with
+/// them return `FOREBAY_E_REMOVED`. Returns `FOREBAY_E_BUSY` while it has queued requests or contains
+/// classes.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_remove(class_or_group: u64) -> c_int {
     call_done(|| {
@@ -161,12 +163,12 @@ pub extern "C" fn forebay_remove(class_or_group: u64) -> c_int {
     })
 }
 
-/// The present shares of a class or a group.
+/// Gets the present shares of a class or a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_get_shares(class_or_group: u64, shares: *mut u32) -> c_int {
     call_done(|| {
         let member = member(class_or_group)?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller keeps the rules of the header.
         let out = unsafe { Out::new(shares, "shares")? };
         out.set(match member {
             Member::One(of) => of.class.shares(),
@@ -188,7 +190,7 @@ pub extern "C" fn forebay_set_shares(class_or_group: u64, shares: u32) -> c_int 
     })
 }
 
-/// The present upper limits of a class or a group.
+/// Gets the present upper limits of a class or a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_get_limits(
     class_or_group: u64,
@@ -196,7 +198,7 @@ pub unsafe extern "C" fn forebay_get_limits(
 ) -> c_int {
     call_done(|| {
         let member = member(class_or_group)?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller keeps the rules of the header.
         let out = unsafe { OutStruct::new(limits, "limits")? };
         let Limits { bytes_per_second, operations_per_second } = match member {
             Member::One(of) => of.class.limits(),
@@ -219,7 +221,7 @@ pub unsafe extern "C" fn forebay_set_limits(
 ) -> c_int {
     call_done(|| {
         let member = member(class_or_group)?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller keeps the rules of the header.
         let given = unsafe { read(limits, "limits")? };
         let limit = |rate: u64| (rate > 0).then_some(rate);
         let limits = Limits {
@@ -234,8 +236,9 @@ pub unsafe extern "C" fn forebay_set_limits(
     })
 }
 
-/// Makes this the class of what the calling thread does through its scheduler without naming one,
-/// until it leaves it. The innermost counts. Leave it before the handle is freed.
+/// Makes this the class of the calling thread until it leaves it: calls on the scheduler that name no
+/// class use it. A thread may enter several classes; the last one applies. Leave the class before its
+/// handle is freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_class_enter(class: forebay_class) -> c_int {
     call_done(|| {
@@ -243,11 +246,11 @@ pub extern "C" fn forebay_class_enter(class: forebay_class) -> c_int {
         if entered::enter(class, &of.class) {
             return Ok(());
         }
-        Err(Failure::invalid("the thread ends, and can enter nothing any more"))
+        Err(Failure::invalid("the thread is ending and cannot enter a class"))
     })
 }
 
-/// Leaves what the calling thread entered last by this handle.
+/// Leaves the class that the calling thread last entered with this handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_class_leave(class: forebay_class) -> c_int {
     call_done(|| {

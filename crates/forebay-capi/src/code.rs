@@ -2,41 +2,42 @@
 
 use std::ffi::{c_char, c_int};
 
-/// It is done.
+/// Success.
 pub const FOREBAY_OK: c_int = 0;
-/// It waits. A callback or an event reports its end.
+/// The request waits. A callback or an event will report its end.
 pub const FOREBAY_PENDING: c_int = 1;
-/// The handle is 0, freed, of another kind, of another process, or of the parent of a forked child.
+/// The handle is 0, was freed, is of another kind or of another process, or was inherited by a forked
+/// child.
 pub const FOREBAY_E_HANDLE: c_int = -1;
-/// An argument that is not allowed: a null pointer, an unknown operation, a length of 0.
+/// An argument is invalid: a null pointer, an unknown operation or a length of 0, for example.
 pub const FOREBAY_E_INVALID: c_int = -2;
-/// The time that was given has passed, or was 0 and it would have to wait.
+/// The timeout has passed, or was 0 and the request would have to wait.
 pub const FOREBAY_E_TIMED_OUT: c_int = -3;
-/// Nothing is there now; ask again when the descriptor is readable.
+/// The queue has no event. Ask again when its descriptor is readable.
 pub const FOREBAY_E_AGAIN: c_int = -4;
 /// There is no class, disk or entry of that name or number.
 pub const FOREBAY_E_NOT_FOUND: c_int = -5;
-/// A class or group has that name.
+/// A class or group of that name exists already.
 pub const FOREBAY_E_EXISTS: c_int = -6;
-/// It has work queued or classes in it, or there is no room for more.
+/// It has queued requests or contains classes, or a maximum number is reached.
 pub const FOREBAY_E_BUSY: c_int = -7;
 /// The class or group was removed.
 pub const FOREBAY_E_REMOVED: c_int = -8;
-/// The properties are missing or not as they must be.
+/// The I/O properties are missing or invalid.
 pub const FOREBAY_E_CONFIG: c_int = -9;
 /// The file is on a disk that no entry of the properties covers, and the scheduler is strict.
 pub const FOREBAY_E_UNLISTED: c_int = -10;
-/// The system refused something: see `forebay_last_errno`.
+/// A system call failed: see `forebay_last_errno`.
 pub const FOREBAY_E_SYSTEM: c_int = -11;
-/// The buffer is too small; its length says what is needed.
+/// The buffer is too small. The returned length is the size that it needs.
 pub const FOREBAY_E_TOO_SMALL: c_int = -12;
-/// It was cancelled.
+/// The request or deletion was cancelled.
 pub const FOREBAY_E_CANCELLED: c_int = -13;
-/// A callback, which a thread of the library runs, would wait for that thread.
+/// A callback would wait for the library's thread that runs it.
 pub const FOREBAY_E_DEADLOCK: c_int = -14;
-/// The library is older than the header, or has another interface.
+/// The library is older than the header, or has an incompatible interface.
 pub const FOREBAY_E_VERSION: c_int = -15;
-/// A bug in forebay. It is safe to go on; please report the message.
+/// A bug in forebay. The program may continue; please report the message.
 pub const FOREBAY_E_INTERNAL: c_int = -16;
 
 /// The name of a code, such as "FOREBAY_E_HANDLE"; "unknown" for others.

@@ -1,4 +1,4 @@
-//! Files deleted a step at a time, in the turn of a class.
+//! Deletion of files in small steps, scheduled in a class.
 
 use std::ffi::{c_char, c_int};
 
@@ -10,40 +10,40 @@ use crate::failure::Failure;
 use crate::memory::{Out, OutStruct, SizedStruct, path, read};
 use crate::object::{call_with_class, get, insert};
 
-/// Deletes files at the pace of a class.
+/// Deletes files in small steps, scheduled in a class.
 pub type forebay_deleter = u64;
-/// What was asked to be deleted. It goes on when the handle is freed.
+/// A deletion that was requested. It continues after its handle is freed.
 pub type forebay_deletion = u64;
 
-/// Files are unlinked at once and freed by their descriptors, instead of being moved into a trash.
+/// Unlinks files at once and frees their blocks through descriptors, instead of moving them to a trash.
 pub const FOREBAY_DELETE_IN_PLACE: u32 = 1;
-/// In steps also where nothing is discarded.
+/// Deletes in steps even on disks where deleting sends no discards.
 pub const FOREBAY_DELETE_ALWAYS_IN_STEPS: u32 = 2;
 
-/// The file is where it was.
+/// The file is still at its path.
 pub const FOREBAY_DELETION_WAITING: u32 = 0;
-/// It is being moved away, and cannot be cancelled any more.
+/// The file is being removed from its path, and the deletion can no longer be cancelled.
 pub const FOREBAY_DELETION_REMOVING: u32 = 1;
-/// It is gone from its path, durably.
+/// The file is durably removed from its path.
 pub const FOREBAY_DELETION_REMOVED: u32 = 2;
-/// It is over, well or not.
+/// The deletion has ended, with or without an error.
 pub const FOREBAY_DELETION_ENDED: u32 = 3;
 
-/// How a deleter deletes; all zeros but the size is the usual way.
+/// The options of a deleter. All fields but the size may be 0, which gives the defaults.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct forebay_deleter_options {
     /// `sizeof(struct forebay_deleter_options)`.
     pub size: usize,
-    /// Bytes that are freed per second at most; 0 for what the class lets through.
+    /// The most bytes freed per second; 0 for no limit but the scheduling of the class.
     pub rate: u64,
-    /// Extents that are discarded per second at most; 0 for no limit.
+    /// The most extents discarded per second; 0 for no limit.
     pub commands_per_second: u64,
-    /// The directory of the trash of all files; null for a trash in the directory of each file.
+    /// The directory in which the trash for all files is; null for a trash in the directory of each file.
     pub trash_in: *const c_char,
-    /// Bytes of that.
+    /// The length of `trash_in` in bytes.
     pub trash_in_len: usize,
-    /// Files that may wait; 0 for 1,048,576.
+    /// The most files that may wait; 0 for 1,048,576.
     pub files_max: u64,
     /// A sum of `FOREBAY_DELETE_...`.
     pub flags: u32,
@@ -54,19 +54,19 @@ unsafe impl SizedStruct for forebay_deleter_options {
     const SIZE_MIN: usize = 56;
 }
 
-/// How far a deletion is, or what came of it.
+/// The progress or result of a deletion.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct forebay_deleted {
     /// `sizeof(struct forebay_deleted)`.
     pub size: usize,
-    /// Files: 1, or what was found in a trash; 0 before it ended.
+    /// The number of deleted files: 1, or all files of a trash. 0 before the deletion has ended.
     pub files: u64,
-    /// Bytes that were freed in steps.
+    /// The bytes freed in steps so far.
     pub bytes: u64,
-    /// Bytes that it had when it was removed from its path; 0 of what has ended.
+    /// The size in bytes when the file was removed from its path; 0 in the result of `forebay_deletion_wait`.
     pub bytes_total: u64,
-    /// Steps that it took.
+    /// The number of steps so far.
     pub steps: u64,
     /// `FOREBAY_DELETION_WAITING` to `FOREBAY_DELETION_ENDED`.
     pub state: u32,
@@ -88,8 +88,8 @@ impl From<Deleted> for forebay_deleted {
     }
 }
 
-/// A deleter in the turn of `class`, on whichever disk each file is. `options` may be null. The
-/// class's shares rise as the backlog nears a ceiling: give it a class of its own.
+/// Makes a deleter in `class`, for files on all disks. `options` may be null. The deleter raises the
+/// shares of the class as its backlog nears the maximum, so give it a class of its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_deleter_new(
     class: forebay_class,
@@ -110,12 +110,12 @@ pub unsafe extern "C" fn forebay_deleter_new(
 }
 
 /// # Safety
-/// The path is the caller's.
+/// `trash_in` is null or has `trash_in_len` bytes.
 unsafe fn options_of(given: &forebay_deleter_options) -> Result<DeleterOptions, Failure> {
     let flags = given.flags;
     if flags & !(FOREBAY_DELETE_IN_PLACE | FOREBAY_DELETE_ALWAYS_IN_STEPS) != 0 {
         let text = format!(
-            "flags of {flags:#x}: there are FOREBAY_DELETE_IN_PLACE and \
+            "unknown flags {flags:#x}: use FOREBAY_DELETE_IN_PLACE and \
              FOREBAY_DELETE_ALWAYS_IN_STEPS"
         );
         return Err(Failure::invalid(text));
@@ -137,8 +137,8 @@ unsafe fn options_of(given: &forebay_deleter_options) -> Result<DeleterOptions, 
     Ok(if trash_in.as_os_str().is_empty() { options } else { options.trash_in(trash_in) })
 }
 
-/// Deletes the file at `path`. Returns at once; `forebay_deletion_wait` reports what failed.
-/// `deletion` may be null.
+/// Deletes the file at `path`. Returns at once; `forebay_deletion_wait` reports errors. `deletion` may be
+/// null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_delete(
     deleter: forebay_deleter,
@@ -155,8 +155,8 @@ pub unsafe extern "C" fn forebay_delete(
     })
 }
 
-/// Deletes what earlier processes left in the trash directory in `dir`: for when a program starts.
-/// `deletion` may be null.
+/// Deletes files that earlier processes left in the trash of the directory `dir`. Call it when the
+/// program starts. `deletion` may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_deleter_empty_trash(
     deleter: forebay_deleter,
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn forebay_deleter_empty_trash(
     })
 }
 
-/// Waits until nothing waits for the deleter any more: for when a program ends.
+/// Waits until all requested deletions have ended. Call it when the program ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_deleter_drain(deleter: forebay_deleter) -> c_int {
     call_done(|| {
@@ -183,7 +183,7 @@ pub extern "C" fn forebay_deleter_drain(deleter: forebay_deleter) -> c_int {
 }
 
 /// # Safety
-/// `place` is null or a place of the caller's.
+/// `place` is null, or the caller may write a handle to it.
 unsafe fn give(deletion: Deletion, place: *mut forebay_deletion) -> Result<(), Failure> {
     if place.is_null() {
         return Ok(());
@@ -193,7 +193,7 @@ unsafe fn give(deletion: Deletion, place: *mut forebay_deletion) -> Result<(), F
     out.fill(insert(deletion))
 }
 
-/// Waits until the file is deleted and its blocks are free. `deleted` may be null.
+/// Waits until the file is deleted and its blocks are freed. `deleted` may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_deletion_wait(
     deletion: forebay_deletion,
@@ -212,14 +212,14 @@ pub unsafe extern "C" fn forebay_deletion_wait(
     })
 }
 
-/// Waits until the file is gone from its path, durably: it does not come back, and its blocks are
-/// freed sooner or later.
+/// Waits until the file is durably removed from its path: it does not come back. Its blocks are freed
+/// later.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_deletion_wait_removed(deletion: forebay_deletion) -> c_int {
     call_done(|| Ok(get::<Deletion>(deletion)?.wait_removed()?))
 }
 
-/// How far it is.
+/// Gets the progress of a deletion.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_deletion_progress(
     deletion: forebay_deletion,
@@ -249,8 +249,8 @@ pub unsafe extern "C" fn forebay_deletion_progress(
     })
 }
 
-/// Keeps the file, if nothing was done with it yet; else `FOREBAY_E_BUSY`. What was cancelled ends
-/// with `FOREBAY_E_CANCELLED`.
+/// Cancels the deletion if the file is still at its path; else returns `FOREBAY_E_BUSY`. A cancelled
+/// deletion ends with `FOREBAY_E_CANCELLED`.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_deletion_cancel(deletion: forebay_deletion) -> c_int {
     call_done(|| {

@@ -5,17 +5,17 @@ use std::cell::RefCell;
 use forebay::{Class, Entered};
 
 thread_local! {
-    /// With the handles by which it did; the innermost is the last.
+    /// The handles with which the thread entered classes. The last one applies.
     static ENTERED: RefCell<Vec<(u64, Entered)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The calling thread is in `class` from now on; false at its end.
+/// Enters `class` on the calling thread. Returns false if the thread is ending.
 pub(crate) fn enter(handle: u64, class: &Class) -> bool {
     let entered = class.enter();
     ENTERED.try_with(|all| all.borrow_mut().push((handle, entered))).is_ok()
 }
 
-/// The calling thread leaves what it entered last by this handle; whether there was any.
+/// Leaves the class that the calling thread last entered with this handle. Returns whether there was one.
 pub(crate) fn leave(handle: u64) -> bool {
     let left = ENTERED.try_with(|all| {
         let mut all = all.borrow_mut();

@@ -1,16 +1,17 @@
-//! What the last error of a thread was.
+//! The last error of a thread.
 
 use std::ffi::{c_char, c_int};
 
 use crate::call;
 
-/// The message of the last error of the calling thread, which ends with a NUL; empty before any. It
-/// is valid until the thread's next error. `len` may be null, and is the length without the NUL.
+/// Returns the message of the calling thread's last error, which ends with a NUL. It is empty before the
+/// first error, and valid until the thread's next one. `len` receives its length in bytes without the
+/// NUL, and may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_last_error(len: *mut usize) -> *const c_char {
     call::last(|last| {
         if !len.is_null() {
-            // SAFETY: the caller's number.
+            // SAFETY: the caller's pointer, which is not null.
             unsafe { len.write(last.text.as_bytes().len()) }
         }
         last.text.as_ptr()
@@ -18,7 +19,7 @@ pub unsafe extern "C" fn forebay_last_error(len: *mut usize) -> *const c_char {
     .unwrap_or(c"".as_ptr())
 }
 
-/// The system's number (`errno`) of the last error of the calling thread; 0 if it has none.
+/// Returns the `errno` of the calling thread's last error; 0 if it came from no system call.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_last_errno() -> c_int {
     call::last(|last| last.errno).unwrap_or(0)

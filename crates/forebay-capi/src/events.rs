@@ -1,4 +1,4 @@
-//! Queues of events, with a descriptor that is readable while there are any.
+//! Queues of events, each with a descriptor that is readable while the queue is not empty.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -15,9 +15,9 @@ use crate::failure::Failure;
 use crate::memory::{Out, OutStruct, SizedStruct};
 use crate::object::{Kind, Shared, get, insert, insert_permit};
 
-/// A request that waits for a permit. Freeing it takes the request back, without an event.
+/// A request that waits for a permit. Freeing its handle cancels the request, without an event.
 pub type forebay_waiting = u64;
-/// A queue of events, for any number of requests that wait, of any number of schedulers.
+/// A queue of events, for any number of waiting requests of any number of schedulers.
 pub type forebay_events = u64;
 
 /// How a request ended.
@@ -26,11 +26,11 @@ pub type forebay_events = u64;
 pub struct forebay_event {
     /// `sizeof(struct forebay_event)`.
     pub size: usize,
-    /// What was given with the request.
+    /// The number that was passed with the request.
     pub user_data: u64,
-    /// The request, whose handle is freed.
+    /// The handle of the request, which is already freed.
     pub waiting: forebay_waiting,
-    /// The permit; 0 if there is none.
+    /// The permit; 0 after an error.
     pub permit: forebay_permit,
     /// `FOREBAY_OK`, or an error, whose message is the last error of the calling thread.
     pub code: c_int,
@@ -98,8 +98,8 @@ impl Events {
     }
 }
 
-/// Makes a queue of events. When it is freed, permits in it end; so do those that are granted to
-/// requests that still wait for it.
+/// Makes a queue of events. When it is freed, the permits in it end, and so does each permit that is
+/// later granted to one of its waiting requests.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_events_new(events: *mut forebay_events) -> c_int {
     call_done(|| {
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn forebay_events_new(events: *mut forebay_events) -> c_in
     })
 }
 
-/// The descriptor that is readable while there are events: for `poll` and `epoll`, never to be read
-/// or closed. The library closes it when the queue is freed.
+/// Gets the descriptor that is readable while the queue has events, for `poll` and `epoll`. The program
+/// must not read or close it. The library closes it when the queue is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_events_fd(events: forebay_events, fd: *mut c_int) -> c_int {
     call_done(|| {
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn forebay_events_fd(events: forebay_events, fd: *mut c_in
     })
 }
 
-/// Takes the first event out; `FOREBAY_E_AGAIN` if there is none.
+/// Takes the first event out of the queue. Returns `FOREBAY_E_AGAIN` if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_events_next(
     events: forebay_events,
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn forebay_events_next(
         // SAFETY: the caller's.
         let out = unsafe { OutStruct::new(event, "event")? };
         let none =
-            || Failure::new(FOREBAY_E_AGAIN, "no event; wait until the descriptor is readable");
+            || Failure::new(FOREBAY_E_AGAIN, "no event: wait until the descriptor is readable");
         let Ready { waiting, user_data, result } = events.pop().ok_or_else(none)?;
         let (code, permit) = match result.and_then(insert_permit) {
             Ok(permit) => (FOREBAY_OK, permit),

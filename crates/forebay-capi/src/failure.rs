@@ -1,4 +1,4 @@
-//! What becomes a code, a message and a number of the system.
+//! The conversion of errors to a code, a message and an `errno`.
 
 use std::error::Error;
 use std::ffi::c_int;
@@ -103,7 +103,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
-    /// Of an error that is no [`AdmitError`].
+    /// The failure of an I/O error that contains no [`AdmitError`].
     fn of_io(error: &io::Error) -> Self {
         let inner = error.get_ref();
         let of_write_back = inner.and_then(|inner| inner.downcast_ref::<WriteBackError>());

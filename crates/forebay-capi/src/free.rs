@@ -7,9 +7,10 @@ use crate::events::Events;
 use crate::object::{Object, take};
 use crate::waiting::Waiting;
 
-/// Frees a handle of whatever kind. A permit ends as done, a request that waits gives its place back,
-/// dirt of a buffered writer is handed over; classes, groups and deletions go on without a handle. A
-/// scheduler ends when nothing that was made with it has a handle any more.
+/// Frees a handle of any kind. A permit ends as if its I/O had succeeded, a waiting request is
+/// cancelled, and write-back of a writer's dirty bytes begins (see `forebay_writer_set_write_back_after`).
+/// Classes, groups and deletions continue to exist without a handle. A scheduler ends when all handles
+/// of objects that were made with it are freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_free(handle: u64) -> c_int {
     call_done(|| {

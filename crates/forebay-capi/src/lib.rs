@@ -1,10 +1,12 @@
-//! The C API of forebay: what `include/forebay.h` declares, which is made of these sources.
+//! The C API of forebay. `include/forebay.h` is generated from these sources.
 //!
-//! What a handle stands for is in a table, and no pointer to anything of the library leaves it. So
-//! a wrong handle is an error code, and never more. Each function saves `errno`, and a panic ends
-//! in it.
+//! A table maps handles to objects, and the library hands out no pointers to its objects. So a wrong
+//! handle only gives an error code. Each function preserves `errno`, and no panic leaves it.
 #![allow(non_camel_case_types, reason = "the names are those of the header")]
-#![allow(clippy::missing_safety_doc, reason = "the head of the header says what callers must keep")]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the head of the header states the rules for callers"
+)]
 
 mod call;
 mod entered;

@@ -1,4 +1,4 @@
-//! Messages for operators, passed to a function of the program.
+//! Log messages for operators, passed to a callback of the program.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -9,13 +9,13 @@ use log::{Level, LevelFilter, Log, Metadata, Record};
 
 use crate::call::call_done;
 
-/// An operator should do something about it.
+/// The level of messages that need an operator's action.
 pub const FOREBAY_LOG_WARN: c_int = 2;
-/// An operator may want to know.
+/// The level of messages for information.
 pub const FOREBAY_LOG_INFO: c_int = 3;
 
-/// Receives a message of `len` bytes of UTF-8 that no NUL ends. It is called by a thread of the
-/// library, without any lock.
+/// Receives a message of `len` bytes of UTF-8, without a NUL at its end. A thread of the library calls
+/// it, and holds no lock while it does.
 pub type forebay_log_callback = Option<
     unsafe extern "C" fn(context: *mut c_void, level: c_int, text: *const c_char, len: usize),
 >;
@@ -45,7 +45,7 @@ impl Log for ToCallback {
             let level =
                 if record.level() <= Level::Warn { FOREBAY_LOG_WARN } else { FOREBAY_LOG_INFO };
             let text = record.args().to_string();
-            // SAFETY: as it was promised for `forebay_set_log`.
+            // SAFETY: as the caller of `forebay_set_log` promised.
             unsafe { callback(context, level, text.as_ptr().cast(), text.len()) }
         }
     }
@@ -53,9 +53,9 @@ impl Log for ToCallback {
     fn flush(&self) {}
 }
 
-/// Has `callback` receive what operators should know, of all schedulers of the process: disks that
-/// nobody has described, unscheduled I/O, slow requests. Without one nothing is written anywhere.
-/// Null ends it; one that is running may still return after that.
+/// Sets the callback that receives log messages of all schedulers of the process, such as disks without
+/// an entry, unscheduled I/O and slow requests. Without a callback nothing is logged. Null removes it; a
+/// call that is running may still return after that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_set_log(
     callback: forebay_log_callback,

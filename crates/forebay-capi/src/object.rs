@@ -1,4 +1,4 @@
-//! What handles stand for, and the table of this process.
+//! The objects that handles stand for, and the table of this process.
 
 use std::any::Any;
 use std::ffi::c_int;
@@ -31,34 +31,34 @@ pub(crate) enum Kind {
 const NAMES: [&str; 10] = [
     "scheduler",
     "class",
-    "group of classes",
+    "class group",
     "permit",
-    "request that waits",
-    "queue of events",
+    "waiting request",
+    "event queue",
     "buffered writer",
     "deleter",
     "deletion",
     "snapshot",
 ];
 
-/// What a handle stands for.
+/// The object that a handle stands for.
 pub(crate) enum Object {
     Permit(Permit),
     Shared(Kind, Arc<dyn Any + Send + Sync>),
 }
 
-/// What any number of threads may use at a time.
+/// An object that any number of threads may use at the same time.
 pub(crate) trait Shared: Any + Send + Sync {
     const KIND: Kind;
 }
 
-/// A class, with its scheduler, which removes it.
+/// A class, and the scheduler that can remove it.
 pub(crate) struct ClassOf {
     pub(crate) scheduler: Scheduler,
     pub(crate) class: Class,
 }
 
-/// A group of classes, with its scheduler.
+/// A group of classes, and the scheduler that can remove it.
 pub(crate) struct GroupOf {
     pub(crate) scheduler: Scheduler,
     pub(crate) group: ClassGroup,
@@ -93,18 +93,19 @@ impl Kept for Object {
     }
 
     fn name_of(kind: u8) -> &'static str {
-        NAMES.get(usize::from(kind).wrapping_sub(1)).copied().unwrap_or("thing of no kind")
+        NAMES.get(usize::from(kind).wrapping_sub(1)).copied().unwrap_or("unknown kind")
     }
 }
 
-/// The table of this process; null before it has one.
+/// The table of this process; null before the first handle.
 static TABLE: AtomicPtr<Table<Object>> = AtomicPtr::new(ptr::null_mut());
-/// Those of its parents. They are kept, since threads of the parent may have had them locked.
+/// The table of the parent process. It is never freed, because threads of the parent may have held its
+/// locks.
 static OF_PARENT: AtomicPtr<Table<Object>> = AtomicPtr::new(ptr::null_mut());
-/// Forks that led to this process.
+/// The number of forks between the first process and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// A child has nothing of its parent.
+/// Gives a forked child an empty table.
 extern "C" fn begin_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     let parents = TABLE.swap(ptr::null_mut(), Ordering::Relaxed);
@@ -115,7 +116,7 @@ extern "C" fn begin_child() {
 
 /// The table of this process.
 fn table() -> &'static Table<Object> {
-    // SAFETY: no table is freed once it is there.
+    // SAFETY: no published table is ever freed.
     let present = unsafe { TABLE.load(Ordering::Acquire).as_ref() };
     present.unwrap_or_else(make_table)
 }
@@ -124,16 +125,15 @@ fn table() -> &'static Table<Object> {
 fn make_table() -> &'static Table<Object> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler is there for ever, as the library is never unloaded, and does nothing
-        // but to store numbers.
+        // SAFETY: the library is never unloaded, so the handler stays valid; it only stores numbers.
         let _ = unsafe { libc::pthread_atfork(None, None, Some(begin_child)) };
     });
     let made = Box::into_raw(Box::new(Table::new(FORKS.load(Ordering::Relaxed))));
     let none = ptr::null_mut();
     match TABLE.compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire) {
-        // SAFETY: it is there for ever.
+        // SAFETY: a published table is never freed.
         Ok(_) => unsafe { &*made },
-        // SAFETY: nobody has seen what was made; the other is there for ever.
+        // SAFETY: no other thread has seen the new table; the other one is never freed.
         Err(other) => unsafe {
             drop(Box::from_raw(made));
             &*other
@@ -146,23 +146,23 @@ pub(crate) fn insert<T: Shared>(shared: T) -> Result<u64, Failure> {
     insert_shared(Arc::new(shared))
 }
 
-/// A handle for what others have as well.
+/// A handle for an object that is already shared.
 pub(crate) fn insert_shared<T: Shared>(shared: Arc<T>) -> Result<u64, Failure> {
     table().insert(Object::Shared(T::KIND, shared))
 }
 
-/// What `handle` stands for.
+/// The object that `handle` stands for.
 pub(crate) fn get<T: Shared>(handle: u64) -> Result<Arc<T>, Failure> {
     table().get(handle, |object| shared(object).ok_or_else(|| other_kind(object)))
 }
 
-/// What a handle stands for that may be of two kinds.
+/// The object of a handle that may be of two kinds.
 pub(crate) enum Either<A, B> {
     One(Arc<A>),
     Other(Arc<B>),
 }
 
-/// What `handle` stands for: one of two kinds.
+/// The object that `handle` stands for, which is one of two kinds.
 pub(crate) fn get_either<A: Shared, B: Shared>(handle: u64) -> Result<Either<A, B>, Failure> {
     table().get(handle, |object| {
         let other = || shared(object).map(Either::Other);
@@ -177,14 +177,15 @@ fn shared<T: Shared>(object: &Object) -> Option<Arc<T>> {
     }
 }
 
-/// A handle of another kind than the function wants.
+/// The failure of a handle whose kind does not fit the function.
 fn other_kind(object: &Object) -> Failure {
     let name = Object::name_of(object.kind());
-    let text = format!("the handle of a {name} is of the wrong kind for this function");
+    let text = format!("a handle of the kind `{name}` does not fit this function");
     Failure::new(FOREBAY_E_HANDLE, text)
 }
 
-/// Does `work` with a class: that of the handle, or, of a scheduler, the one that the thread is in.
+/// Does `work` with the class of the handle. For the handle of a scheduler that is the class which the
+/// thread has entered.
 pub(crate) fn with_class<R>(
     handle: u64,
     work: impl FnOnce(&Class) -> Result<R, Failure>,
@@ -208,7 +209,7 @@ pub(crate) fn insert_permit(permit: Permit) -> Result<u64, Failure> {
     table().insert(Object::Permit(permit))
 }
 
-/// What `look` makes of a permit.
+/// Applies `look` to a permit.
 pub(crate) fn with_permit<R>(handle: u64, look: impl FnOnce(&Permit) -> R) -> Result<R, Failure> {
     table().get(handle, |object| match object {
         Object::Permit(permit) => Ok(look(permit)),
@@ -216,7 +217,7 @@ pub(crate) fn with_permit<R>(handle: u64, look: impl FnOnce(&Permit) -> R) -> Re
     })
 }
 
-/// Takes a permit out.
+/// Takes a permit out of the table, which frees its handle.
 pub(crate) fn take_permit(handle: u64) -> Result<Permit, Failure> {
     let wanted = |object: &Object| match object {
         Object::Permit(_) => Ok(()),
@@ -228,7 +229,7 @@ pub(crate) fn take_permit(handle: u64) -> Result<Permit, Failure> {
     }
 }
 
-/// Takes out what `handle` stands for, of whatever kind.
+/// Takes an object of any kind out of the table, which frees its handle.
 pub(crate) fn take(handle: u64) -> Result<Object, Failure> {
     table().remove(handle, |_| Ok(()))
 }

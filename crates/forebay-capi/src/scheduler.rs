@@ -1,4 +1,4 @@
-//! Making schedulers.
+//! Creation of schedulers.
 
 use std::ffi::{c_char, c_int};
 
@@ -12,17 +12,17 @@ use crate::failure::Failure;
 use crate::memory::{Out, SizedStruct, path, read, text};
 use crate::object;
 
-/// A scheduler: disks, each with one budget, and the classes that share them. Where a function takes
-/// a class, a scheduler stands for the class that the calling thread has entered.
+/// A scheduler: disks, each with its own budget, and the classes that share them. Functions that take a
+/// class also take a scheduler, and then use the class that the calling thread has entered.
 pub type forebay_scheduler = u64;
 
-/// Files on disks that no entry covers are refused (`FOREBAY_E_UNLISTED`), instead of belonging to a
-/// disk that nothing limits.
+/// Refuses files on disks that no entry covers (`FOREBAY_E_UNLISTED`). Without it their I/O is not
+/// limited.
 pub const FOREBAY_STRICT: u32 = 1;
-/// All is counted and nothing waits: to compare with.
+/// Counts requests but lets none wait. It is for comparisons.
 pub const FOREBAY_UNLIMITED: u32 = 2;
 
-/// A disk by its rates: the vendor's are enough to start with.
+/// A disk with its rates. The vendor's figures are enough to begin with.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct forebay_disk {
@@ -30,11 +30,11 @@ pub struct forebay_disk {
     pub size: usize,
     /// Its name, in UTF-8.
     pub name: *const c_char,
-    /// Bytes of that.
+    /// The length of `name` in bytes.
     pub name_len: usize,
-    /// A directory on it, or its block device; null if files need not be found on it.
+    /// A directory on it, or its block device. Null if no file has to be assigned to it by its path.
     pub mountpoint: *const c_char,
-    /// Bytes of that.
+    /// The length of `mountpoint` in bytes.
     pub mountpoint_len: usize,
     /// Small reads per second.
     pub read_iops: u64,
@@ -51,8 +51,8 @@ unsafe impl SizedStruct for forebay_disk {
     const SIZE_MIN: usize = 72;
 }
 
-/// A scheduler for the disks of the properties file at `path`: what `forebay tune` writes. `flags` is
-/// a sum of `FOREBAY_STRICT` and `FOREBAY_UNLIMITED`.
+/// Makes a scheduler for the disks in the file of I/O properties at `path`, which `forebay tune` writes.
+/// `flags` is a sum of `FOREBAY_STRICT` and `FOREBAY_UNLIMITED`, or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_scheduler_from_file(
     path: *const c_char,
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn forebay_scheduler_from_file(
     })
 }
 
-/// A scheduler for `count` disks by their rates. All of them have the size of the first.
+/// Makes a scheduler for `count` disks with the given rates. All structures have the `size` of the first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_scheduler_from_rates(
     disks: *const forebay_disk,
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn forebay_scheduler_from_rates(
         let out = unsafe { Out::new(scheduler, "scheduler")? };
         let mut configs = Vec::new();
         for index in 0..count {
-            // SAFETY: the caller has `count` structures, one after another.
+            // SAFETY: the caller has `count` contiguous structures.
             configs.push(unsafe {
                 let stride = disks.cast::<usize>().as_ref().copied().unwrap_or(0);
                 let disk = disks.cast::<u8>().wrapping_add(index * stride).cast::<forebay_disk>();
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn forebay_scheduler_from_rates(
     })
 }
 
-/// Takes over the figures of the properties file at `path` while everything goes on.
+/// Reloads the figures of the disks from the file of I/O properties at `path`, without stopping I/O.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_scheduler_reload(
     scheduler: forebay_scheduler,
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn forebay_scheduler_reload(
 }
 
 /// # Safety
-/// `disk` is null or has what it says.
+/// `disk` is null, or its size and lengths are right.
 unsafe fn config(disk: *const forebay_disk) -> Result<DiskConfig, Failure> {
     // SAFETY: as the caller says.
     let (disk, name, mountpoint) = unsafe {
@@ -136,7 +136,7 @@ unsafe fn config(disk: *const forebay_disk) -> Result<DiskConfig, Failure> {
 
 fn make(disks: impl IntoIterator<Item = DiskConfig>, flags: u32) -> Result<u64, Failure> {
     if flags & !(FOREBAY_STRICT | FOREBAY_UNLIMITED) != 0 {
-        let text = format!("flags of {flags:#x}: there are FOREBAY_STRICT and FOREBAY_UNLIMITED");
+        let text = format!("unknown flags {flags:#x}: use FOREBAY_STRICT and FOREBAY_UNLIMITED");
         return Err(Failure::invalid(text));
     }
     let is_unlimited = flags & FOREBAY_UNLIMITED != 0;

@@ -1,4 +1,4 @@
-//! What a scheduler has counted, as structures and as text.
+//! The counters of a scheduler, as structures and as text.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -12,27 +12,28 @@ use crate::memory::{Out, OutStruct, SizedStruct, bytes_mut};
 use crate::object::{Kind, Shared, get, insert};
 use crate::scheduler::forebay_scheduler;
 
-/// Everything that a scheduler had counted at one moment.
+/// The values of all counters of a scheduler at one moment.
 pub type forebay_snapshot = u64;
 
-/// Bytes of a name that structures have room for, with a NUL.
+/// The size of a name in a structure, in bytes, with its NUL.
 pub const FOREBAY_NAME_SIZE: usize = 64;
 
-/// What was counted of all disks.
+/// The counters of all disks together.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct forebay_snapshot_info {
     /// `sizeof(struct forebay_snapshot_info)`.
     pub size: usize,
-    /// For how long the process had used forebay: rates are by what this grew.
+    /// The time since the process first used forebay. Divide the growth of other counters by its growth to
+    /// get rates.
     pub uptime_ns: u64,
-    /// Disks, the one of files that no entry covers among them.
+    /// The number of disks, including the one for files that no entry covers.
     pub disks: u64,
-    /// Classes, which are on each disk.
+    /// The number of classes, each of which is on all disks.
     pub classes: u64,
-    /// Files that were looked up and that no entry covers.
+    /// The number of look-ups of files that no entry covers.
     pub unlisted_opens: u64,
-    /// Impossible states that were met in this process: each is a bug in forebay.
+    /// The number of broken invariants found in this process. Each is a bug in forebay.
     pub bugs: u64,
 }
 
@@ -42,19 +43,21 @@ pub struct forebay_snapshot_info {
 pub struct forebay_disk_stats {
     /// `sizeof(struct forebay_disk_stats)`.
     pub size: usize,
-    /// Its name: the first mountpoint, or what it was given; cut at `FOREBAY_NAME_SIZE`.
+    /// Its name: the one that the program gave, or its first mountpoint. It is cut at
+    /// `FOREBAY_NAME_SIZE`.
     pub name: [c_char; FOREBAY_NAME_SIZE],
-    /// Bytes of the whole name.
+    /// The length of the whole name in bytes.
     pub name_len: usize,
-    /// How much may wait in the disk, in nanoseconds of its time; 0 if nothing binds.
+    /// The limit of the disk time of requests in the disk, in nanoseconds; 0 if there is none.
     pub effective_goal_ns: u64,
-    /// Disk time of what is in the disk now.
+    /// The disk time of the requests in the disk now.
     pub in_flight_ns: u64,
-    /// Thousandths of what its figures say that it did when work last waited; `UINT64_MAX` before.
+    /// The disk's speed when requests last queued, in thousandths of its configured rates. `UINT64_MAX`
+    /// before that was measured.
     pub speed_permille: u64,
-    /// Bytes that the disk read, and for which there was no permit.
+    /// Bytes that the disk read without a permit.
     pub unscheduled_read: u64,
-    /// Bytes that the disk wrote, and for which there was no permit.
+    /// Bytes that the disk wrote without a permit.
     pub unscheduled_written: u64,
 }
 
@@ -66,56 +69,56 @@ pub struct forebay_class_stats {
     pub size: usize,
     /// Its name, cut at `FOREBAY_NAME_SIZE`.
     pub name: [c_char; FOREBAY_NAME_SIZE],
-    /// Bytes of the whole name.
+    /// The length of the whole name in bytes.
     pub name_len: usize,
     /// Its shares.
     pub shares: u32,
-    /// Requests that wait now.
+    /// Requests in the queue now.
     pub queued: u32,
     /// Requests in the disk now.
     pub in_disk: u32,
-    /// Permits that are held for far longer than the disk should take.
+    /// Permits that have been held for far longer than the disk should take.
     pub held_long: u32,
     /// Requests that were completed without an error.
     pub operations: [u64; 4],
-    /// Bytes of those.
+    /// The bytes of those requests.
     pub bytes: [u64; 4],
     /// Requests that were completed with an error.
     pub errors: u64,
-    /// Requests that were cancelled while they waited.
+    /// Requests that were cancelled in the queue.
     pub cancelled: u64,
-    /// Disk time that it had, in nanoseconds.
+    /// The disk time that it has used.
     pub consumption_ns: u64,
-    /// Time for which requests waited and none of the class was in the disk.
+    /// The time for which its requests waited while none of them was in the disk.
     pub starved_ns: u64,
-    /// Time for which an upper limit kept it back.
+    /// The time for which an upper limit throttled it.
     pub limited_ns: u64,
-    /// Half of the requests waited no longer.
+    /// The median time in the queue.
     pub queue_p50_ns: u64,
-    /// 99 of 100 requests waited no longer.
+    /// The 99th percentile of the time in the queue.
     pub queue_p99_ns: u64,
-    /// Half of the requests were in the disk no longer.
+    /// The median time in the disk.
     pub disk_p50_ns: u64,
-    /// 99 of 100 requests were in the disk no longer.
+    /// The 99th percentile of the time in the disk.
     pub disk_p99_ns: u64,
 }
 
-// SAFETY: it begins with its size, and is of numbers.
+// SAFETY: it begins with its size, and all other fields are numbers.
 unsafe impl SizedStruct for forebay_snapshot_info {
     const SIZE_MIN: usize = 48;
 }
 
-// SAFETY: it begins with its size, and is of numbers.
+// SAFETY: it begins with its size, and all other fields are numbers.
 unsafe impl SizedStruct for forebay_disk_stats {
     const SIZE_MIN: usize = 120;
 }
 
-// SAFETY: it begins with its size, and is of numbers.
+// SAFETY: it begins with its size, and all other fields are numbers.
 unsafe impl SizedStruct for forebay_class_stats {
     const SIZE_MIN: usize = 232;
 }
 
-/// What a snapshot has.
+/// A snapshot as a handle stands for it.
 pub(crate) struct Counted(Snapshot);
 
 impl Shared for Counted {
@@ -131,12 +134,12 @@ impl Counted {
 fn at<'a, T>(all: &'a [T], index: u64, what: &str) -> Result<&'a T, Failure> {
     let found = usize::try_from(index).ok().and_then(|index| all.get(index));
     found.ok_or_else(|| {
-        let text = format!("there is no {what} {index}: there are {}", all.len());
+        let text = format!("no {what} has the number {index}: there are {}", all.len());
         Failure::new(FOREBAY_E_NOT_FOUND, text)
     })
 }
 
-/// What there is room for of a name, up to the end of a character.
+/// The beginning of a name that fits a structure, cut at the end of a character.
 fn name_of(name: &str) -> [c_char; FOREBAY_NAME_SIZE] {
     let mut place = [0; FOREBAY_NAME_SIZE];
     let end = name.floor_char_boundary(FOREBAY_NAME_SIZE - 1);
@@ -146,7 +149,8 @@ fn name_of(name: &str) -> [c_char; FOREBAY_NAME_SIZE] {
     place
 }
 
-/// Counts everything now; `info` may be null. It takes some locks: not for the hot path.
+/// Takes a snapshot of all counters. `info` may be null. It takes some locks, so do not call it for each
+/// request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_snapshot_take(
     scheduler: forebay_scheduler,
@@ -174,7 +178,7 @@ pub unsafe extern "C" fn forebay_snapshot_take(
     })
 }
 
-/// The disk of that number, from 0; `FOREBAY_E_NOT_FOUND` behind the last.
+/// Gets the disk of that number, counted from 0. Returns `FOREBAY_E_NOT_FOUND` after the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_snapshot_disk(
     snapshot: forebay_snapshot,
@@ -200,8 +204,8 @@ pub unsafe extern "C" fn forebay_snapshot_disk(
     })
 }
 
-/// The class of that number on a disk, both from 0, in the order in which classes were added;
-/// `FOREBAY_E_NOT_FOUND` behind the last.
+/// Gets the class of that number on a disk, both counted from 0. Classes are in the order in which they
+/// were added. Returns `FOREBAY_E_NOT_FOUND` after the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_snapshot_class(
     snapshot: forebay_snapshot,
@@ -243,8 +247,9 @@ fn stats_of(class: &ClassSnapshot) -> forebay_class_stats {
     }
 }
 
-/// What was counted as OpenMetrics text, in `text` of `size` bytes; no NUL ends it. `len` is how many
-/// there are, also of `FOREBAY_E_TOO_SMALL`: then `text` has none of them.
+/// Writes all metrics as OpenMetrics text to `text`, which has `size` bytes, without a NUL at the end.
+/// `len` receives the length of the text in bytes. If it does not fit, `text` is not written and
+/// `FOREBAY_E_TOO_SMALL` is returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_snapshot_openmetrics(
     scheduler: forebay_scheduler,
@@ -260,7 +265,7 @@ pub unsafe extern "C" fn forebay_snapshot_openmetrics(
         let counted = open_metrics(scheduler.snapshot());
         out.set(counted.len());
         let Some(place) = place.get_mut(..counted.len()) else {
-            let text = format!("{size} bytes; the text has {}", counted.len());
+            let text = format!("`text` has {size} bytes, and {} are needed", counted.len());
             return Err(Failure::new(FOREBAY_E_TOO_SMALL, text));
         };
         place.copy_from_slice(counted.as_bytes());

@@ -1,9 +1,9 @@
-//! The handles of a process: numbers that stand for what is in a table.
+//! The handles of a process: numbers that stand for objects in a table.
 //!
-//! A handle has four parts: the kind of what it stands for, a number of the process, the generation
-//! of its place, and the place. A place that is used again has another generation, so a handle that
-//! was freed fits no more. Each process begins at a generation of its own, and a forked child has an
-//! empty table: it never looks at its parent's, whose locks may be held for ever.
+//! A handle has four parts: the kind of its object, a number of the process, the generation of its
+//! slot, and the slot's index. A reused slot has another generation, so a freed handle no longer fits.
+//! Each process begins at a random generation. A forked child has an empty table, and never uses its
+//! parent's, whose locks may stay locked for ever.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -22,21 +22,22 @@ const INDEX_BITS: u32 = 22;
 const GENERATION_BITS: u32 = 30;
 const PROCESS_BITS: u32 = 8;
 const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
-/// How far the first generations of neighbours are apart: an odd number without a pattern.
+/// The distance between the first generations of neighbouring slots: an odd number without a pattern.
 const GENERATION_STEP: u32 = 0x9e37_79b1;
-/// Places that are made at a time. They are used in turn, so that a generation lasts longer.
+/// The number of slots that are allocated at a time. They are reused in turn, so that generations repeat
+/// less often.
 const CHUNK: usize = if cfg!(test) { 2 } else { 1024 };
 const CHUNKS_MAX: usize = if cfg!(test) { 16 } else { (1 << INDEX_BITS) / CHUNK };
 
-/// What is kept in a table.
+/// An object in a table.
 pub(crate) trait Kept {
     /// Its kind, 1 to 15.
     fn kind(&self) -> u8;
-    /// What a kind is called.
+    /// The name of a kind, for messages.
     fn name_of(kind: u8) -> &'static str;
 }
 
-/// A table of places.
+/// A table of objects.
 pub(crate) struct Table<T> {
     process: u32,
     first_generation: u32,
@@ -86,9 +87,9 @@ impl Parts {
 }
 
 impl<T: Kept> Table<T> {
-    /// An empty one, for the process that this many forks led to.
+    /// An empty table for a process that is `process` forks after the first.
     pub(crate) fn new(process: u32) -> Self {
-        // Handles of another process fit here as seldom as two random numbers are equal.
+        // Handles of another process fit only if two random numbers are equal.
         let random = RandomState::new().hash_one(std::process::id()) as u32;
         Self {
             process: process & 0xff,
@@ -101,7 +102,7 @@ impl<T: Kept> Table<T> {
     /// A handle for `value`.
     pub(crate) fn insert(&self, value: T) -> Result<u64, Failure> {
         let index = self.take_place().ok_or_else(|| {
-            let text = format!("there are {} handles: free some", CHUNK * CHUNKS_MAX);
+            let text = format!("all {} handles are in use: free some", CHUNK * CHUNKS_MAX);
             Failure::new(FOREBAY_E_BUSY, text)
         })?;
         let kind = value.kind();
@@ -111,7 +112,7 @@ impl<T: Kept> Table<T> {
         Ok(Parts { kind, process: self.process, generation, index }.handle())
     }
 
-    /// What `look` finds at `handle`.
+    /// Applies `look` to the object of `handle`.
     pub(crate) fn get<R>(
         &self,
         handle: u64,
@@ -121,7 +122,7 @@ impl<T: Kept> Table<T> {
         look(place.value.as_ref().ok_or_else(|| self.explain(handle))?)
     }
 
-    /// Takes out what `handle` stands for; from now on it stands for nothing.
+    /// Takes out the object of `handle`, which is invalid from then on.
     pub(crate) fn remove(
         &self,
         handle: u64,
@@ -139,7 +140,7 @@ impl<T: Kept> Table<T> {
         Ok(value)
     }
 
-    /// The place of `handle`, whose value is of its kind.
+    /// The slot of `handle`, locked, if the handle is valid.
     fn find(&self, handle: u64) -> Result<MutexGuard<'_, Place<T>>, Failure> {
         let parts = Parts::of(handle);
         let place = self.place(parts.index).map(lock);
@@ -154,15 +155,15 @@ impl<T: Kept> Table<T> {
         let parts = Parts::of(handle);
         if parts.process != self.process && parts.kind > 0 {
             let text = format!(
-                "the handle {handle:#x} of a {} is another process's: a forked child makes its own",
+                "the handle {handle:#x} of a {} is of another process: a forked child makes its own",
                 T::name_of(parts.kind)
             );
             return Failure::new(FOREBAY_E_HANDLE, text);
         }
         let text = match handle {
-            0 => String::from("the handle is 0: nothing was made, or not kept"),
+            0 => String::from("the handle is 0: it was never set"),
             _ => format!(
-                "the handle {handle:#x} of a {} was freed, or is none",
+                "the handle {handle:#x} of a {} was freed, or was never valid",
                 T::name_of(parts.kind)
             ),
         };
@@ -180,7 +181,7 @@ impl<T: Kept> Table<T> {
             let first = free.chunks * CHUNK;
             let indices = (first..first + CHUNK).filter_map(|index| u32::try_from(index).ok());
             let made = indices.clone().map(|index| {
-                // Far from those of other places: a number that is guessed fits none.
+                // It is far from the generations of other slots, so that a guessed handle fits none.
                 let apart = self.first_generation.wrapping_add(index.wrapping_mul(GENERATION_STEP));
                 Mutex::new(Place { generation: apart & GENERATION_MASK, value: None })
             });
@@ -192,7 +193,7 @@ impl<T: Kept> Table<T> {
     }
 }
 
-/// A panic leaves nothing half done here.
+/// Locks a mutex. A panic leaves the tables consistent, so poisoning is ignored.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -219,7 +220,7 @@ mod tests {
         table.get(handle, |value| Ok(*value)).ok()
     }
 
-    /// Whether `handle` stood for something, and does not any more.
+    /// Whether `handle` was valid; it is removed.
     fn removes(table: &Table<u8>, handle: u64) -> bool {
         table.remove(handle, |_| Ok(())).is_ok()
     }
@@ -236,7 +237,7 @@ mod tests {
                 assert!(removes(&table, *handle));
                 assert!(!removes(&table, *handle));
             }
-            // places are used again, handles are not
+            // Slots are reused, handles are not.
             let again: Vec<_> = handles.iter().map(|_| table.insert(1).unwrap()).collect();
             assert!(handles.iter().all(|handle| value(&table, *handle).is_none()));
             assert!(again.iter().all(|handle| value(&table, *handle) == Some(1)));
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_stays() {
+    fn a_value_that_is_refused_by_remove_stays() {
         model(|| {
             let table = Table::new(0);
             let handle = table.insert(7).unwrap();
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn of_threads_that_remove_a_handle_one_does() {
+    fn only_one_of_two_threads_removes_a_handle() {
         model(|| {
             let table = Arc::new(Table::new(0));
             let handle = table.insert(7).unwrap();
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_used_again_is_not_seen_by_its_old_handle() {
+    fn an_old_handle_does_not_see_a_reused_slot() {
         model(|| {
             let table = Arc::new(Table::new(0));
             let handle = table.insert(7).unwrap();
@@ -304,7 +305,7 @@ mod tests {
     fn handles_that_threads_make_at_the_same_time_differ() {
         model(|| {
             let table = Arc::new(Table::new(0));
-            // one place is left of the first chunk
+            // One slot of the first chunk is left.
             table.insert(1).unwrap();
             let maker = {
                 let table = Arc::clone(&table);

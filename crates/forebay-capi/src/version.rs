@@ -1,4 +1,4 @@
-//! Which library this is.
+//! The version and features of the library.
 
 use std::ffi::c_int;
 
@@ -6,25 +6,26 @@ use crate::call::call_done;
 use crate::code::FOREBAY_E_VERSION;
 use crate::failure::Failure;
 
-/// The version of this header: major times 1,000,000, minor times 1,000, patch.
+/// The version of this header: 1,000,000 times the major version, plus 1,000 times the minor version,
+/// plus the patch.
 pub const FOREBAY_VERSION: u32 = 1_000;
 
-/// Threads and event loops can wait for permits by a descriptor.
+/// Event loops can wait for permits by a descriptor.
 pub const FOREBAY_FEATURE_EVENTS: u64 = 1;
-/// Snapshots can be had as OpenMetrics text.
+/// Snapshots are available as OpenMetrics text.
 pub const FOREBAY_FEATURE_OPEN_METRICS: u64 = 2;
-/// Writes, flushes and reads through the page cache.
+/// Writes, flushes and reads through the page cache can be scheduled.
 pub const FOREBAY_FEATURE_PAGE_CACHE: u64 = 4;
-/// Files are deleted in steps.
+/// Files can be deleted in steps.
 pub const FOREBAY_FEATURE_DELETER: u64 = 8;
 
-/// The version of the library, in the form of `FOREBAY_VERSION`.
+/// Returns the version of the library, in the form of `FOREBAY_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_version() -> u32 {
     FOREBAY_VERSION
 }
 
-/// What the library can do: a sum of `FOREBAY_FEATURE_...`.
+/// Returns the features of the library: a sum of `FOREBAY_FEATURE_...`.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_features() -> u64 {
     FOREBAY_FEATURE_EVENTS
@@ -33,9 +34,9 @@ pub extern "C" fn forebay_features() -> u64 {
         | FOREBAY_FEATURE_DELETER
 }
 
-/// Whether the library fits a program that was compiled with a header of `version`: call it once,
-/// with `FOREBAY_VERSION`. `FOREBAY_E_VERSION` if the library is older, or has another major version;
-/// before 1.0 also if the minor version is another.
+/// Checks that the library fits a program that was compiled with a header of `version`. Call it once,
+/// with `FOREBAY_VERSION`. Returns `FOREBAY_E_VERSION` if the library is older or has another major
+/// version. Before 1.0 another minor version does not fit either.
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_check_version(version: u32) -> c_int {
     call_done(|| check(FOREBAY_VERSION, version))

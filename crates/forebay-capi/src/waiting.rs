@@ -1,4 +1,4 @@
-//! Permits for event loops: what waits without a thread.
+//! Permits for event loops: requests that wait without blocking a thread.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ use crate::object::{Kind, Shared, get, insert_permit, insert_shared, take, with_
 pub type forebay_admit_callback_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, code: c_int, permit: forebay_permit)>;
 
-/// Where the end of a request is reported.
+/// How the end of a request is reported.
 pub(crate) enum Report {
     Callback { callback: unsafe extern "C" fn(*mut c_void, c_int, u64), context: *mut c_void },
     Event { events: Arc<Events>, user_data: u64 },
@@ -40,12 +40,12 @@ unsafe impl Send for Report {}
 // SAFETY: as above.
 unsafe impl Sync for Report {}
 
-/// A request that waits.
+/// A waiting request.
 pub(crate) struct Waiting {
     handle: AtomicU64,
     report: Report,
     state: Mutex<State>,
-    /// Wake-ups that came since it was looked at.
+    /// The number of wake-ups since the future was last polled.
     wakes: AtomicU32,
 }
 
@@ -55,20 +55,20 @@ impl Shared for Waiting {
 
 enum State {
     Waits(AdmitFuture),
-    /// A thread looks at it, without the lock: what it wakes may come back here.
-    Looked,
+    /// A thread polls the future without the lock, because wakers may call back into this request.
+    Polled,
     Ended,
 }
 
 impl Waiting {
-    /// Takes the request back.
+    /// Cancels the request.
     pub(crate) fn cancel(&self) {
         let state = std::mem::replace(&mut *self.lock(), State::Ended);
         drop(state);
     }
 
-    /// Looks whether it has been granted, as often as it is woken meanwhile.
-    fn look(self: &Arc<Self>) -> Option<Result<Permit, AdmitError>> {
+    /// Polls the request, and again for each wake-up during a poll. Only one thread polls at a time.
+    fn poll_until_quiet(self: &Arc<Self>) -> Option<Result<Permit, AdmitError>> {
         if self.wakes.fetch_add(1, Ordering::AcqRel) > 0 {
             return None;
         }
@@ -86,7 +86,7 @@ impl Waiting {
     }
 
     fn poll(&self, waker: &Waker) -> Poll<Result<Permit, AdmitError>> {
-        let state = std::mem::replace(&mut *self.lock(), State::Looked);
+        let state = std::mem::replace(&mut *self.lock(), State::Polled);
         let State::Waits(mut future) = state else {
             *self.lock() = State::Ended;
             return Poll::Pending;
@@ -94,8 +94,8 @@ impl Waiting {
         let polled = Pin::new(&mut future).poll(&mut Context::from_waker(waker));
         let mut state = self.lock();
         match &*state {
-            State::Looked if polled.is_pending() => *state = State::Waits(future),
-            // Cancelled meanwhile: the request is taken back here, without the lock.
+            State::Polled if polled.is_pending() => *state = State::Waits(future),
+            // It was cancelled during the poll, so the future is dropped here, without the lock.
             _ => {
                 *state = State::Ended;
                 drop(state);
@@ -138,7 +138,7 @@ impl Waiting {
 
 impl Wake for Waiting {
     fn wake(self: Arc<Self>) {
-        if let Some(result) = self.look() {
+        if let Some(result) = self.poll_until_quiet() {
             self.finish(result);
         }
     }
@@ -182,12 +182,12 @@ fn in_turn(work: Work) {
 /// What was asked for: a class, an operation and its length.
 type Asked = (u64, c_int, u64);
 
-/// Asks. The end is reported later.
+/// Requests a permit. If it has to wait, its end is reported later.
 ///
 /// # Safety
-/// Both are null or places of the caller's.
+/// Both pointers are null, or the caller may write handles to them.
 unsafe fn ask(
-    (class, op, len): Asked,
+    (class, op, len): Demand,
     report: Report,
     permit: *mut forebay_permit,
     waiting: *mut forebay_waiting,
@@ -205,7 +205,7 @@ unsafe fn ask(
         // The end may be reported before this returns.
         granted.set(0);
         waits.set(handle);
-        let Some(result) = asked.look() else { return Ok(FOREBAY_PENDING) };
+        let Some(result) = asked.poll_until_quiet() else { return Ok(FOREBAY_PENDING) };
         take(handle)?;
         waits.set(0);
         granted.set(insert_permit(result?)?);
@@ -213,9 +213,9 @@ unsafe fn ask(
     })
 }
 
-/// `forebay_admit` that does not wait: returns `FOREBAY_OK` and a permit if it is granted at once, and
-/// calls nobody; else `FOREBAY_PENDING` and what waits, and `callback` is called later, perhaps before
-/// this returns.
+/// `forebay_admit` without waiting. If the permit is granted at once, it returns `FOREBAY_OK` and the
+/// permit, and does not call `callback`. Otherwise it returns `FOREBAY_PENDING` and a handle of the
+/// waiting request, and `callback` is called later, possibly before this function returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_admit_callback(
     class: forebay_class,
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn forebay_admit_callback(
 ) -> c_int {
     call(|| {
         let asked = (class, op, len);
-        // A wrong handle is the first error.
+        // A wrong handle is reported before a null callback.
         let Some(callback) = callback else {
             let refuse = |_: &_| Err(Failure::invalid("`callback` is a null pointer"));
             return with_class(class, refuse);
@@ -238,8 +238,8 @@ pub unsafe extern "C" fn forebay_admit_callback(
     })
 }
 
-/// `forebay_admit_callback` that puts an event into `events` instead of calling, with the number
-/// `user_data`.
+/// `forebay_admit_callback` that puts an event with the number `user_data` into `events`, instead of
+/// calling a function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn forebay_admit_event(
     class: forebay_class,

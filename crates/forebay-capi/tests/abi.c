@@ -1,4 +1,4 @@
-/* The sizes of structures and the places of their fields, as lines to compare. */
+/* Prints the sizes of structures and the offsets of their fields, to be compared. */
 #include <stddef.h>
 #include <stdio.h>
 

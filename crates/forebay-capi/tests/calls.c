@@ -1,4 +1,4 @@
-/* What each function does, and what it says of arguments that it cannot take. */
+/* Calls each function with valid and invalid arguments. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -72,7 +72,7 @@ static void schedulers(void) {
     OK(forebay_scheduler_from_file(file, strlen(file), FOREBAY_STRICT, &scheduler));
     OK(forebay_scheduler_reload(scheduler, file, strlen(file)));
     IS(FOREBAY_E_CONFIG, forebay_scheduler_reload(scheduler, FOREBAY_STR("/nowhere.yaml")));
-    /* /proc is on no disk that an entry covers */
+    /* no entry covers the disk of /proc */
     forebay_class class, on;
     OK(forebay_class_add(scheduler, FOREBAY_STR("class"), 100, &class));
     int unlisted = open("/proc/self/stat", O_RDONLY), listed = open(file, O_RDONLY);
@@ -87,7 +87,7 @@ static void schedulers(void) {
     OK(forebay_free(class));
     OK(forebay_free(scheduler));
 
-    /* of several, the size of the first is that of all; what a newer header has is refused */
+    /* the size of the first structure applies to all; fields of a newer header are refused */
     struct { forebay_disk disk; uint64_t newer; } disks[2] = {{FOREBAY_INIT(forebay_disk), 0}, {FOREBAY_INIT(forebay_disk), 0}};
     for (int i = 0; i < 2; i++) {
         disks[i].disk.size = sizeof disks[i];
@@ -188,7 +188,7 @@ static void permits(void) {
     IS(FOREBAY_E_INVALID, forebay_admit(class, FOREBAY_READ, UINT64_MAX, 0, &permit));
     IS(FOREBAY_E_INVALID, forebay_admit(class, FOREBAY_READ, 4096, 0, NULL));
     IS(FOREBAY_E_INVALID, forebay_admit(class, FOREBAY_READ, 4096, FOREBAY_FOREVER - 1, &permit));
-    CHECK(says("`timeout_ns` is -2: below 0 there is FOREBAY_FOREVER alone"));
+    CHECK(says("`timeout_ns` is -2: below 0 only FOREBAY_FOREVER is allowed"));
     OK(forebay_admit(class, FOREBAY_FLUSH, 0, FOREBAY_FOREVER, &permit));
     CHECK(errno == 77);
     OK(forebay_complete(permit, 0));
@@ -216,9 +216,9 @@ static void permits(void) {
     OK(forebay_admit_file(class, fd, FOREBAY_READ, 0, 4096, 1000000000, &permit));
     OK(forebay_free(permit));
     uint64_t part = 0;
-    /* what underflowed is no place */
+    /* a negative offset is an error */
     IS(FOREBAY_E_INVALID, forebay_admit_file(class, fd, FOREBAY_READ, -4096, 4096, 0, &permit));
-    CHECK(says("`offset` is -4096: below 0 there is FOREBAY_OFFSET_UNKNOWN alone"));
+    CHECK(says("`offset` is -4096: below 0 only FOREBAY_OFFSET_UNKNOWN is allowed"));
     IS(FOREBAY_E_INVALID, forebay_admit_file(class, fd, FOREBAY_READ, 0, 4096, INT64_MIN, &permit));
     IS(FOREBAY_E_INVALID, forebay_admit_part(class, fd, FOREBAY_READ, INT64_MIN, 1, 0, &permit, &part));
     IS(FOREBAY_E_INVALID, forebay_admit_part(class, fd, FOREBAY_READ, 0, 1, -2, &permit, &part));
@@ -302,7 +302,7 @@ static void event_loop(void) {
     IS(FOREBAY_E_INVALID, forebay_admit_event(class, FOREBAY_READ, 4096, events, 0, &permit, NULL));
     IS(FOREBAY_E_INVALID, forebay_admit_event(class, FOREBAY_READ, 0, events, 0, &permit, &waiting));
     CHECK(waiting == 0);
-    /* what is granted to a queue that is gone gives its place back */
+    /* a permit that is granted to a freed queue ends */
     OK(forebay_admit(class, FOREBAY_READ, 1 << 20, FOREBAY_FOREVER, &permit));
     forebay_permit other;
     while (forebay_admit_event(class, FOREBAY_READ, 1 << 20, events, 0, &other, &waiting) == FOREBAY_OK)
@@ -336,9 +336,9 @@ static void page_cache(void) {
     CHECK(dirty == 0);
     IS(FOREBAY_E_INVALID, forebay_writer_sync(writer, 2));
     IS(FOREBAY_E_INVALID, forebay_write(writer, NULL, 1, 0));
-    /* what underflowed appends nothing */
+    /* a negative offset does not append */
     IS(FOREBAY_E_INVALID, forebay_write(writer, data, 1, -4096));
-    CHECK(says("`offset` is -4096: below 0 there is FOREBAY_OFFSET_NEXT alone"));
+    CHECK(says("`offset` is -4096: below 0 only FOREBAY_OFFSET_NEXT is allowed"));
     IS(FOREBAY_E_INVALID, forebay_write(writer, data, 1, INT64_MIN));
     IS(FOREBAY_E_SYSTEM, forebay_read(class, fd, back, 1, -4096, &done));
     CHECK(forebay_last_errno() == EINVAL && lseek(fd, 0, SEEK_END) == sizeof data);
@@ -421,7 +421,7 @@ static void snapshots(void) {
     CHECK(stats.operations[FOREBAY_WRITE] == 2 && stats.bytes[FOREBAY_WRITE] == 8192 && stats.errors == 1);
     CHECK(stats.shares == 100 && stats.disk_p99_ns > 0);
     IS(FOREBAY_E_NOT_FOUND, forebay_snapshot_class(snapshot, 0, UINT64_MAX, &stats));
-    /* a program with an older structure gets what it has room for */
+    /* a program with an older structure gets the fields that fit */
     memset(&stats, 7, sizeof stats);
     stats.size = 232;
     OK(forebay_snapshot_class(snapshot, 0, 1, &stats));

@@ -1,4 +1,4 @@
-/* What the tests share. */
+/* Helpers of the tests. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -16,7 +16,7 @@
         } \
     } while (0)
 
-/* That a call returns this code. */
+/* Checks that a call returns this code. */
 #define IS(wanted, call) \
     do { \
         int code_ = (call); \

@@ -1,5 +1,5 @@
-/* Every function with handles that are null, freed, freed twice, of another kind, of another process or
- * made up: by one thread, by eight, and in a forked child. An error code each time. */
+/* Calls every function with handles that are null, freed, freed twice, of another kind, of another
+ * process or invented: from one thread, from eight, and in a forked child. Each call returns an error. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { SCHEDULER, CLASS, GROUP, WAITING, EVENTS, WRITER, DELETER, DELETION, SNAP
 #define OF(kind) (1u << (kind))
 #define ANY (OF(KINDS) - 1)
 
-/* What is right beside the handle that is not. */
+/* Valid arguments for the calls with invalid handles. */
 static __thread uint64_t good_class, good_permit, good_events;
 
 static void callback(void *context, int code, forebay_permit permit) {
@@ -138,7 +138,7 @@ static void make(uint64_t handles[KINDS], int file) {
 static void free_all(uint64_t handles[KINDS]) {
     for (int kind = 0; kind < KINDS; kind++) {
         int code = forebay_free(handles[kind]);
-        /* what waited may have been granted meanwhile */
+        /* the waiting request may have been granted in the meantime */
         CHECK(code == FOREBAY_OK || (kind == WAITING && code == FOREBAY_E_HANDLE));
         IS(FOREBAY_E_HANDLE, forebay_free(handles[kind]));
     }
@@ -154,7 +154,7 @@ static void refuse(const function *function, uint64_t handle, const char *what) 
     CHECK(forebay_last_error(NULL)[0] != 0);
 }
 
-/* All functions with all handles that are wrong; `live` are right ones. */
+/* Calls all functions with all invalid handles; `live` are valid ones. */
 static void refuse_all(const uint64_t live[KINDS], const uint64_t stale[KINDS]) {
     good_class = live[CLASS], good_permit = live[PERMIT], good_events = live[EVENTS];
     for (size_t f = 0; f < FUNCTIONS; f++) {
@@ -189,7 +189,7 @@ static void *refuse_in_thread(void *context) {
     return NULL;
 }
 
-/* Handles that all threads use and free at the same time: each is freed once, and nothing else. */
+/* All threads use and free the same handles: each is freed once, and no other. */
 static int freed[KINDS];
 
 static void *race(void *context) {
@@ -215,7 +215,7 @@ static void in_threads(void *(*run)(void *), work *work) {
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-/* Every function with what its parent has; then a child makes its own. */
+/* A child calls every function with its parent's handles; then it makes its own. */
 static int child(const uint64_t parents[KINDS], const uint64_t stale[KINDS], int file) {
     for (int turn = 0; turn < 2; turn++) {
         for (size_t f = 0; f < FUNCTIONS; f++)

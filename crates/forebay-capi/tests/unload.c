@@ -1,4 +1,4 @@
-/* A program that loads the library, uses it, and closes it while a thread waits for its end. */
+/* A program that loads the library, uses it, and closes it while a thread waits for a permit. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

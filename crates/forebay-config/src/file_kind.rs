@@ -1,4 +1,4 @@
-//! What a file is that was named in the place of another.
+//! Detects the kind of a file that was given instead of another.
 
 use crate::syntax_tree::SyntaxTree;
 use crate::text_kind::CLOUD_INIT;

@@ -42,7 +42,7 @@ pub(crate) fn config_error<T: DeserializeOwned>(
         }
         _ => message(fault, node.map(|node| tree.resolved(node))),
     };
-    // at its very beginning a wrong file is told from a mistake in the right one
+    // an error at the very beginning suggests a wrong file, not a mistake in the right one
     let kind = match fault {
         Fault::UnknownField { field, .. } if key.as_ref() == Some(field) => {
             file_kind::of_tree(tree, Some(field))

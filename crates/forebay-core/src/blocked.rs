@@ -1,21 +1,21 @@
 //! What keeps a queue from sending more.
 
-/// Why a queue let nothing through.
+/// Why a queue dispatched nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Blocked {
     /// Nothing is queued.
     Empty,
     /// The disk's rate is used up.
     Pace,
-    /// As much is unfinished in the disk as may wait there.
+    /// The disk has as much unfinished work as it may have.
     Window,
-    /// All that is queued belongs to classes at their upper limit.
+    /// All queued requests belong to classes at their upper limit.
     ClassLimit,
     /// Other shards are behind and go first.
     FairnessLead,
-    /// The disk's rate is used up, and at most an eighth of the window is in the
-    /// disk: if that is so most of the time, it may be faster than its model
-    /// says. A disk that takes long to answer is never so empty.
+    /// The disk's rate is used up, and at most an eighth of the window is in the disk: if that is
+    /// so most of the time, the disk may be faster than its model. A disk of long latency is never
+    /// so empty.
     PaceDiskIdle,
 }
 

@@ -7,20 +7,20 @@ use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 /// as misaligned.
 const ALIGNMENT: u64 = 4096;
 
-/// All of the requests, in the unit in which the part of fresh ones is counted. It is 64 times the
-/// number of requests averaged over, so that a single one still changes the part.
+/// The whole, in the unit of the part of fresh requests. It is 64 times the number of requests
+/// averaged over, so that a single request still changes the part.
 const ONE: u32 = 1 << 16;
-/// The requests that the part of fresh ones is averaged over. A class that is starved for fewer
-/// requests still counts as one that does not wait for itself. Over more, a loop that waits for
-/// itself counts for the latency target for longer.
+/// The number of requests over which the part of fresh ones is averaged. A class that is starved
+/// for fewer requests still counts as one that does not wait for itself. With more, a loop that
+/// waits for itself counts for the latency target for longer.
 const FRESH_REQUESTS: u32 = 1024;
 /// A class waits for itself where less than one in this many of its requests found nothing of the
 /// class waiting. At a larger number closed loops count for the latency target, although their
 /// latency follows from their own depth.
 const FRESH_PART: u32 = 8;
 
-/// One class on one queue. Totals count from the start, and again from zero
-/// after 2^64; times are nanoseconds.
+/// Counters of one class on one queue. Totals count from the start and wrap at 2^64; times are in
+/// nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounters {
     /// Requests waiting now.
@@ -37,16 +37,16 @@ pub struct ClassCounters {
     pub errors: u64,
     /// Requests cancelled while they waited.
     pub cancelled: u64,
-    /// Requests given up by the window because the disk kept them too long.
+    /// Requests that took so long in the disk that the window no longer counts them.
     pub overdue: u64,
     /// Requests that were split, and their bytes.
     pub splits: u64,
     /// Bytes of the requests that were split.
     pub split_bytes: u64,
-    /// Requests, or their parts, that [say where they begin](Op::at), and begin or end at no
-    /// multiple of 4 KiB, by [`Op::index`].
+    /// Requests, or their parts, with a [stated offset](Op::at) that are not aligned to 4 KiB, by
+    /// [`Op::index`].
     pub misaligned: [u64; 4],
-    /// Time requests waited before they were dispatched.
+    /// Time of requests in the queue, before they were dispatched.
     pub queue_nanos: u64,
     /// The longest of those waits.
     pub queue_nanos_max: u64,
@@ -58,8 +58,8 @@ pub struct ClassCounters {
     pub disk_nanos_max: u64,
     /// Time during which requests waited while none of the class was in the disk.
     pub starved_nanos: u64,
-    /// Time for which its upper limit, or that of a group it is in, kept it back: counted when
-    /// that is found to be used up.
+    /// Time for which its upper limit, or that of a parent group, delayed it: counted while the
+    /// limit is used up.
     pub limited_nanos: u64,
     /// Disk time dispatched.
     pub consumption: DiskTime,
@@ -68,15 +68,15 @@ pub struct ClassCounters {
     starved_since: Option<Time>,
     /// The part of the latest requests that found nothing of the class waiting, times 2^16.
     fresh: u32,
-    /// How many requests that part is of, up to [`FRESH_REQUESTS`].
+    /// The number of requests that this part covers, up to [`FRESH_REQUESTS`].
     fresh_of: u32,
-    /// Whose these are: a class's place can be given to another.
+    /// The class that these counters belong to: its place can be given to another.
     owner: u32,
 }
 
 impl ClassCounters {
-    /// Adds what another queue has counted for the same class. Of the longest
-    /// and the last waits the longer ones stay.
+    /// Adds the counters of another queue for the same class. Of the longest and the last waits it
+    /// keeps the longer ones.
     pub fn merge(&mut self, other: &Self) {
         self.queued += other.queued;
         self.in_disk += other.in_disk;
@@ -104,15 +104,14 @@ impl ClassCounters {
         self.activations += other.activations;
     }
 
-    /// What remains to be told when the queue has ended: nothing of it waits or
-    /// is in the disk.
+    /// The counters of a queue that has ended: none of its requests waits or is in the disk.
     #[must_use]
     pub fn ended(self) -> Self {
         Self { queued: 0, in_disk: 0, bytes_in_disk: 0, starved_since: None, ..self }
     }
 
-    /// Adds what a queue that has ended counted later for the same class, or
-    /// makes way for it if it was another class in the same place.
+    /// Adds later counters of an ended queue for the same class, or is replaced by them if another
+    /// class had this place.
     pub fn succeed(&mut self, later: Self) {
         if self.owner == later.owner {
             self.merge(&later.ended());
@@ -121,19 +120,17 @@ impl ClassCounters {
         }
     }
 
-    /// Whether these are `class`'s, and not those of a class that had its
-    /// place before.
+    /// Whether these belong to `class`, and not to an earlier class in its place.
     pub const fn are_of(&self, class: ClassId) -> bool {
         self.owner == class.to_bits()
     }
 
-    /// Whose these are; `None` before anything was counted.
+    /// The class that these belong to; `None` before anything was counted.
     pub(crate) const fn class(&self) -> Option<ClassId> {
         ClassId::from_bits(self.owner)
     }
 
-    /// Starts again from zero if they were another class's, whose requests
-    /// may still be in the disk.
+    /// Starts from zero if they belonged to another class, whose requests may still be in the disk.
     #[inline]
     pub(crate) fn belong_to(&mut self, owner: u32) {
         if self.owner != owner {
@@ -184,7 +181,7 @@ impl ClassCounters {
         self.fresh < ONE / FRESH_PART
     }
 
-    /// Its limit, or that of a group it is in, holds it back for so long.
+    /// Its limit, or that of a parent group, delays it for this long.
     pub(crate) fn limited(&mut self, nanos: u64) {
         self.limited_nanos = self.limited_nanos.wrapping_add(nanos);
     }
@@ -207,13 +204,13 @@ impl ClassCounters {
         self.consumption = self.consumption.plus(cost);
     }
 
-    /// Out of the disk again, and waiting for its owner.
+    /// The request has left the disk, and waits for its owner.
     pub(crate) fn park(&mut self, len: u64) {
         self.leave_disk(len);
         self.queued += 1;
     }
 
-    /// Given up, and never heard of again.
+    /// The request was given up, and never completes.
     pub(crate) fn forgotten(&mut self, len: u64) {
         self.leave_disk(len);
     }
@@ -261,7 +258,7 @@ impl ClassCounters {
     }
 }
 
-/// One queue, all classes together.
+/// Counters of one queue over all classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounters {
     /// Requests dispatched.
@@ -270,44 +267,41 @@ pub struct QueueCounters {
     pub completed: u64,
     /// Requests in the disk now.
     pub in_disk: u32,
-    /// The most that were in the disk at once. Of several queues together the
-    /// most that one of them had there: all at once may have had more.
+    /// The maximum of requests in the disk at once. Over several queues it is the maximum of a
+    /// single queue: all together may have had more.
     pub in_disk_max: u32,
     /// Disk time dispatched.
     pub consumption: DiskTime,
     /// Nanoseconds during which nothing was dispatched, by [`Blocked::index`].
     pub blocked_nanos: [u64; Blocked::ALL.len()],
-    /// Requests given up by the window.
+    /// Requests that took so long that the window no longer counts them.
     pub overdue: u64,
-    /// Turns that came 2 ms or more later than they were meant to, or, where only
-    /// requests in the disk could begin them, with more than an effective goal done
-    /// at once or as late as the window gives requests up. Their thread was elsewhere.
+    /// Late polls: 2 ms or more after the intended time. Where only completions could cause a poll,
+    /// those that find more than an effective goal completed at once, or that are as late as the
+    /// window gives requests up. The thread was busy with other work.
     pub late_turns: u64,
-    /// By how much these came late.
+    /// Delay of these polls.
     pub late_nanos: u64,
-    /// Requests that went while the window was full, for the sake of a nested request.
+    /// Requests dispatched beyond a full window for a nested request.
     pub window_bypasses: u64,
-    /// Requests that went while the window was full because all threads were away lately.
+    /// Requests dispatched beyond a full window, as no thread had polled lately.
     pub absence_bypasses: u64,
-    /// Disk time of the requests that went for the sake of a nested request.
+    /// Disk time of the requests dispatched for a nested request.
     pub window_bypass_consumption: DiskTime,
-    /// Threads and tasks woken: other shards as [`poll_wake`](crate::IoQueue::poll_wake)
-    /// names them, this one where the time of
-    /// [`poll_timeout`](crate::IoQueue::poll_timeout) came before anything else, and
-    /// what its owner [has noted](crate::IoQueue::note_wake_ups). A thread that polls
-    /// without sleeping is counted as one that sleeps.
+    /// Wake-ups of threads and tasks: of other shards, as [`poll_wake`](crate::IoQueue::poll_wake)
+    /// names them; of this one, when the time of [`poll_timeout`](crate::IoQueue::poll_timeout)
+    /// comes before anything else; and those that its owner [notes](crate::IoQueue::note_wake_ups).
+    /// A thread that polls without sleeping is counted as one that sleeps.
     pub wake_ups: u64,
-    /// Requests dispatched per request completed, averaged over some seconds,
-    /// in thousandths: more than 1000 means that the disk is slower than it was
-    /// told to be. Where a window bounds what is in the disk, nothing goes that
-    /// does not come back, and it is 1000 whatever the disk does: there the
-    /// time blocked by [`Blocked::Window`] tells.
+    /// Requests dispatched per request completed, averaged over some seconds, in thousandths: more
+    /// than 1000 means that the disk is slower than its figures. Where a window limits the requests
+    /// in the disk, it is always 1000: see the time blocked by [`Blocked::Window`] instead.
     pub flow_ratio_permille: u64,
 }
 
 impl QueueCounters {
-    /// Adds what another queue of the same group has counted; of the flow
-    /// ratios, and of the most in the disk, the higher one stays.
+    /// Adds the counters of another queue of the same group; of the flow ratios and the maxima in
+    /// the disk it keeps the higher one.
     pub fn merge(&mut self, other: &Self) {
         self.dispatched += other.dispatched;
         self.completed += other.completed;

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_waited_for_longest_is_next() {
+    fn the_longest_waiter_is_next() {
         let discards = discards();
         assert!(enters(&discards, 0, 1) && enters(&discards, 0, 2));
         for (shard, nanos) in [(2, 10), (1, 20), (3, 30), (1, 40)] {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_stopped_to_look_keeps_nobody_waiting() {
+    fn a_shard_that_stopped_polling_delays_no_other() {
         let discards = discards();
         assert!(enters(&discards, 0, 1) && enters(&discards, 0, 1));
         assert!(!enters(&discards, 1, 2));

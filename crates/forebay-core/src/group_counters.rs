@@ -2,24 +2,22 @@
 
 use crate::DiskTime;
 
-/// One group: what the disk did while work waited for it, its stalls, and its
-/// requests measured against the latency target. Totals since the group was
-/// made, told some milliseconds late.
+/// Counters of one group: the disk's throughput while work waited for it, its stalls, and the
+/// requests measured against the latency target. Totals since the group was created, some
+/// milliseconds late.
 ///
-/// A *stall* is a span in which requests were in the disk and none of the group
-/// completed, for longer than eight windows and than 100 ms (of more than 2 s
-/// for 2 s), and for longer than the request costs that was there. It begins
-/// with the last completion before it, or when a request went to the idle disk,
-/// and ends with the next completion. One that lasts is counted until now. A
-/// disk whose answers have lately taken half as long is slow, and does not stall.
-/// Permits that are held are no stall, unless one that was granted after another
-/// was [overdue](crate::IoQueue::grant_permits) does not end either.
+/// A *stall* is a span in which requests were in the disk and none of the group completed, for
+/// longer than eight windows and than 100 ms (2 s if the windows are longer than that), and for
+/// longer than the cost of the request in the disk. It begins with the last completion before it,
+/// or when a request went to the idle disk, and ends with the next completion. A stall that lasts
+/// is counted until now. A disk whose latest requests have taken half as long is slow, and does not
+/// stall. Permits that are held are no stall, unless one that was granted after another was
+/// [overdue](crate::IoQueue::grant_permits) does not end either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounters {
-    /// Nanoseconds in which work waited for the disk throughout, stalls among
-    /// them.
+    /// Nanoseconds in which work waited for the disk all along, stalls included.
     pub waited_nanos: u64,
-    /// Disk time that the disk completed meanwhile, as the model counts it.
+    /// Disk time completed in that time, as the model counts it.
     pub waited_consumption: DiskTime,
     /// How often the disk stalled: requests were in it, and none completed.
     pub stalls: u64,
@@ -29,16 +27,15 @@ pub struct GroupCounters {
     pub stall_nanos_max: u64,
     /// Requests that became overdue in stalls.
     pub stall_overdue: u64,
-    /// Requests of the latency target's kind that met a loaded disk,
+    /// Requests of the latency target's kind on a loaded disk,
     pub measured: u64,
     /// of which this many took longer than the target.
     pub over_target: u64,
 }
 
 impl GroupCounters {
-    /// Adds what another group of the same disk has counted. A disk that stalls
-    /// does so for all groups: of stalls the numbers of the group stay that saw
-    /// most.
+    /// Adds the counters of another group of the same disk. A disk stalls for all groups at once:
+    /// of the stalls it keeps the numbers of the group with the most.
     pub fn merge(&mut self, other: &Self) {
         self.waited_nanos = self.waited_nanos.wrapping_add(other.waited_nanos);
         self.waited_consumption = self.waited_consumption.plus(other.waited_consumption);
@@ -50,9 +47,8 @@ impl GroupCounters {
         self.over_target = self.over_target.wrapping_add(other.over_target);
     }
 
-    /// What was counted since an earlier look. The longest of several stalls is
-    /// one since then if it is the longest of all, and else at most as long as
-    /// they were together.
+    /// The counters since an `earlier` state. The longest stall is exact if it is the longest of
+    /// all, and otherwise at most the sum of the stalls since then.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let stalled_nanos = self.stalled_nanos.saturating_sub(earlier.stalled_nanos);
@@ -68,18 +64,17 @@ impl GroupCounters {
         }
     }
 
-    /// Thousandths of what the model says that the disk did while work waited
-    /// for it; `None` where none ever did.
+    /// The disk's throughput while work waited for it, in thousandths of the model's; `None` if no
+    /// work ever did.
     pub fn speed_permille(&self) -> Option<u64> {
         let time = u128::from(self.waited_nanos) * u128::from(DiskTime::UNITS_PER_NANO);
         let speed = (u128::from(self.waited_consumption.units()) * 1000).checked_div(time)?;
         u64::try_from(speed).ok()
     }
 
-    /// Whether the target was kept in a span of `span_nanos`, of which
-    /// `allowed_permille` may be late: that part of the measured requests at
-    /// most, and that part of the time at most in stalls, in which no request is
-    /// in time. `None` where nothing was measured and the disk did not stall.
+    /// Whether the target was kept in a span of `span_nanos`. At most `allowed_permille` of the
+    /// measured requests may be late, and stalls may take at most the same part of the time, as no
+    /// request is in time in a stall. `None` if nothing was measured and the disk did not stall.
     pub fn keeps_target(&self, allowed_permille: u64, span_nanos: u64) -> Option<bool> {
         let is_within = |part: u64, whole: u64| {
             u128::from(part) * 1000 <= u128::from(whole) * u128::from(allowed_permille)

@@ -18,26 +18,25 @@ use crate::{
     IoQueue, LatencyTarget, LatencyTargetStatus, Limits, Policy, ServiceOrder, Time,
 };
 
-/// What an I/O group is made of.
+/// The settings of an I/O group.
 #[derive(Clone, Debug)]
 pub struct GroupConfig {
     /// What requests cost on the disk.
     pub model: DiskModel,
     /// When requests may go to the disk.
     pub policy: Policy,
-    /// In which order queues serve their classes.
+    /// The order in which queues serve their classes.
     pub order: ServiceOrder,
-    /// Most shards that will join, at most [`SHARDS_MAX`]. Memory is set aside
-    /// for each: about 9 KiB.
+    /// The maximum number of shards, at most [`SHARDS_MAX`]. Each reserves about 9 KiB of memory.
     pub shards_max: usize,
-    /// Most requests that one queue holds, waiting and in the disk together.
+    /// The maximum of requests of one queue, waiting and in the disk together.
     pub requests_max: u32,
-    /// How often a busy shard polls at the least, in nanoseconds.
+    /// The longest time between polls of a busy shard, in nanoseconds.
     pub tick_nanos: u64,
-    /// What decides how much work [`Policy::PaceWindow`] sends to the disk.
+    /// How [`Policy::PaceWindow`] determines the amount of work in the disk.
     pub control: Control,
-    /// What requests may take in the disk. Only [`Policy::PaceWindow`] heeds
-    /// it; without one, pace and window stay what the model says.
+    /// The longest latency that a percentile of the requests may have. Only [`Policy::PaceWindow`]
+    /// follows it; without one, pace and window are those of the model.
     pub latency_target: Option<LatencyTarget>,
 }
 
@@ -183,8 +182,7 @@ impl IoGroup {
         self.shared.tree.remove_class_group(group)
     }
 
-    /// Changes the shares of a class. What it is ahead of others, or behind,
-    /// stays as much disk time.
+    /// Changes the shares of a class. Its lead over others, or its lag, stays the same disk time.
     ///
     /// # Errors
     /// Shares out of range, or a class that was removed.
@@ -202,8 +200,8 @@ impl IoGroup {
         tree.set_shares(tree.class_group(group)?, shares)
     }
 
-    /// Changes the upper limits of a class, over all shards. Of what it owes
-    /// under the old ones, 10 ms remain at most.
+    /// Changes the upper limits of a class, over all shards. Of its debt under the old ones, at
+    /// most 10 ms remain.
     ///
     /// # Errors
     /// A limit out of range, or a class that was removed.
@@ -229,92 +227,90 @@ impl IoGroup {
         Ok(self.shared.tree.class(class)?.shares())
     }
 
-    /// What requests cost, unless its queues were told otherwise later.
+    /// The costs of requests, unless its queues have got other ones since.
     pub fn model(&self) -> &DiskModel {
         &self.shared.model
     }
 
-    /// How much disk time may wait in the disk and go in one burst: the
-    /// latency goal, or more where the disk itself needs more.
-    /// [`DiskTime::MAX`] when the policy is open.
+    /// The maximum disk time that may wait in the disk, and be dispatched in one burst: the latency
+    /// goal, or more where the disk itself needs more. [`DiskTime::MAX`] when the policy is open.
     pub fn effective_goal(&self) -> DiskTime {
         self.shared.budget.effective_goal()
     }
 
-    /// The latency of the idle disk is known from now on, and not learnt any
-    /// more; only [`Policy::PaceWindow`] uses it.
+    /// Sets the latency of the idle disk, which is then no longer learnt; only
+    /// [`Policy::PaceWindow`] uses it.
     pub fn set_base_latency(&self, base: Duration) {
         self.shared.budget.set_base_latency(base);
     }
 
-    /// The latency of the idle disk that the goal allows for, stated or learnt;
-    /// zero if it is not known, or the policy has no use for it.
+    /// The latency of the idle disk that the goal allows for, stated or learnt; zero if it is
+    /// unknown, or the policy does not use it.
     pub fn base_latency(&self) -> DiskTime {
         self.shared.budget.base_latency()
     }
 
-    /// The most disk time that may be unfinished when another request goes. Where
-    /// trials find the window it is theirs, but never less than two effective goals: this is what
-    /// patience with the disk is counted in.
+    /// The maximum disk time of unfinished requests when another request is dispatched. Where
+    /// trials find the window it is theirs, but never less than two effective goals: timeouts for
+    /// the disk are multiples of it.
     pub fn window(&self) -> DiskTime {
         self.shared.budget.window()
     }
 
-    /// The window in force: as trials have found it, or as a latency target caps it.
+    /// The window in force: found by trials, or limited by a latency target.
     pub fn window_in_force(&self) -> DiskTime {
         self.shared.budget.window_in_force()
     }
 
-    /// Whether trials find the window now, and not the figures or constants.
+    /// Whether trials find the window now, instead of the figures or constants.
     pub fn finds_window(&self) -> bool {
         self.shared.budget.searches_knee()
     }
 
-    /// Disk time that keeps the disk busy, as far as its figures say: two effective goals of
+    /// Disk time that keeps the disk busy according to its figures: two effective goals of
     /// [`LATENCY_GOAL_DEFAULT`](crate::LATENCY_GOAL_DEFAULT) or more.
     pub fn busy_window(&self) -> DiskTime {
         self.shared.budget.busy_window()
     }
 
-    /// What became of the latency target; `None` where there is none.
+    /// The status of the latency target; `None` if there is none.
     pub fn latency_target(&self) -> Option<LatencyTargetStatus> {
         self.shared.budget.latency_target()
     }
 
-    /// Another latency target, or none, from now on. [`Policy::PaceWindow`] alone follows it.
+    /// Sets another latency target, or none. Only [`Policy::PaceWindow`] follows it.
     pub fn set_latency_target(&self, target: Option<LatencyTarget>) {
         self.shared.budget.set_latency_target(target);
     }
 
-    /// When the figures are a ceiling, from now on. [`Policy::PaceWindow`] alone follows it.
+    /// Sets when the figures are a ceiling. Only [`Policy::PaceWindow`] follows it.
     pub fn set_ceiling(&self, ceiling: Ceiling) {
         self.shared.budget.set_ceiling(ceiling);
     }
 
-    /// The disk is this process's to this part from `now` on: in millionths of what its figures
-    /// say, up to 16,000,000, or alone. While a part is in force, the pace is that part of the
+    /// Sets this process's part of the disk from `now` on: in millionths of its figures, up to
+    /// 16,000,000, or the whole disk. While a part is in force, the pace is that part of the
     /// figures, and the window that part of two effective goals, or of the [busy
-    /// window](Self::busy_window) where no base latency is known. Trials pause, as one process
-    /// would take the disk from the others by them. [`Policy::PaceWindow`] and
-    /// [`Policy::TokenBucket`] alone follow it. Where the part grows, queues are to be polled.
+    /// window](Self::busy_window) where no base latency is known. Trials pause, as with them one
+    /// process would take the disk from the others. Only [`Policy::PaceWindow`] and
+    /// [`Policy::TokenBucket`] follow it. When the part grows, poll all queues.
     pub fn set_part(&self, now: Time, millionths: Option<u32>) {
         self.shared.budget.set_part(now, millionths);
     }
 
-    /// What became of the load until `now`, to compare with a later look.
+    /// The counters of the load until `now`, to compare with later ones.
     pub fn counters(&self, now: Time) -> GroupCounters {
         self.shared.budget.counters(now)
     }
 
-    /// For how long the disk has [stalled](GroupCounters) `now`, in
-    /// nanoseconds; `None` where it answers or has nothing to do.
+    /// The time for which the disk has [stalled](GroupCounters) until `now`, in nanoseconds; `None`
+    /// while it answers or has nothing to do.
     pub fn stalled_nanos(&self, now: Time) -> Option<u64> {
         self.shared.budget.overdue.stalled_nanos(now)
     }
 
-    /// Thousandths of the model's rate that the disk delivered when work last
-    /// waited for it; 1000 until some has. Where the pace is that of the figures, a
-    /// disk that is faster than they say is not seen to be.
+    /// The rate of the disk when work last waited for it, in thousandths of the model's; 1000 until
+    /// some has. Where the pace follows the figures, a faster disk is not detected.
     pub fn speed_permille(&self) -> u64 {
         self.shared.budget.speed_permille()
     }
@@ -324,14 +320,14 @@ impl IoGroup {
         self.shared.budget.in_flight()
     }
 
-    /// How many discards are in the disk now, at most [`DISCARDS_MAX`](crate::DISCARDS_MAX)
-    /// and those of [nested requests](IoQueue::enqueue_nested).
+    /// The number of discards in the disk now, at most [`DISCARDS_MAX`](crate::DISCARDS_MAX) plus
+    /// those of [nested requests](IoQueue::enqueue_nested).
     pub fn discards_in_disk(&self) -> u64 {
         self.shared.discards.in_disk()
     }
 
-    /// Whether requests were given up within the last second and did not come
-    /// back: the disk hangs, or a part of it, or permits were forgotten.
+    /// Whether requests were given up within the last second and did not complete: the disk hangs,
+    /// or a part of it, or permits were never dropped.
     pub fn hangs(&self, now: Time) -> bool {
         self.shared.budget.overdue.hangs(now)
     }
@@ -341,8 +337,8 @@ impl IoGroup {
         self.shared.peers.joined()
     }
 
-    /// By how much the latest of several shards is later than it meant to poll, in nanoseconds.
-    /// More than some tenths of a second is a thread that is stuck, or has no processor.
+    /// The delay of the latest of several shards in polling, in nanoseconds. More than some tenths
+    /// of a second means a blocked thread, or one without a processor.
     pub fn turn_overdue_nanos(&self, now: Time) -> u64 {
         self.shared.peers.overdue_nanos(now)
     }

@@ -7,13 +7,12 @@ use core::time::Duration;
 
 use crate::{DiskTime, Op, saturating_nanos};
 
-/// The lowest percentile of a target, in thousandths: the median. Lower ones are taken for an
-/// error.
+/// The lowest percentile of a target, in thousandths: the median. Lower ones are errors.
 const PERMILLE_MIN: u32 = 500;
-/// The highest percentile of a target, in thousandths: 99.9 %. A higher one is no whole number of
-/// thousandths below all requests.
+/// The highest percentile of a target, in thousandths: 99.9 %. A higher one below 100 % is no whole
+/// number of thousandths.
 const PERMILLE_MAX: u32 = 999;
-/// The longest latency of a target (60 s). A longer one is taken for an error.
+/// The longest latency of a target (60 s). A longer one is an error.
 const LATENCY_MAX: Duration = Duration::from_secs(60);
 /// Encoding: The bits of a word for the thousandths; the nanoseconds are above them.
 const PERMILLE_BITS: u32 = 10;
@@ -21,12 +20,12 @@ const PERMILLE_BITS: u32 = 10;
 /// those since enqueueing.
 const FLAG_BITS: u32 = 2;
 
-/// A percentile of reads, or of writes, is to stay within a latency.
+/// A latency that a percentile of reads, or of writes, must not exceed.
 ///
 /// The latency is from enqueueing to completion, or [in the disk](Self::in_disk). A class does not
 /// count in the former while its requests mostly wait for each other: on a shard, seven of eight of
-/// the latest 1,024. While the target is missed the disk gets less, in steps of a fifth, until it
-/// holds; then it gets more again. A target that holds at no window is given up for a while.
+/// the latest 1,024. While the target is missed the window shrinks in steps of a fifth until it
+/// holds; then the window grows again. A target that holds at no window is suspended for a while.
 ///
 /// Figures and constants ([`Control`](crate::Control)) keep no target: whether it holds is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub struct LatencyTarget {
     in_disk: bool,
 }
 
-/// Why something is no latency target.
+/// Why a value is not a valid latency target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum LatencyTargetError {
     /// Neither reads nor writes.
@@ -115,7 +114,7 @@ impl LatencyTarget {
         self.latency
     }
 
-    /// All of it in a word; zero for none.
+    /// The target as one word; zero for none.
     pub(crate) fn to_word(target: Option<Self>) -> u64 {
         target.map_or(0, |Self { op, permille, latency, in_disk }| {
             let nanos = saturating_nanos(latency);
@@ -124,7 +123,7 @@ impl LatencyTarget {
         })
     }
 
-    /// What [`LatencyTarget::to_word`] made a word of.
+    /// The reverse of [`LatencyTarget::to_word`].
     #[inline]
     pub(crate) fn from_word(word: u64) -> Option<Self> {
         let permille = (word >> FLAG_BITS) as u32 & ((1 << PERMILLE_BITS) - 1);
@@ -138,18 +137,19 @@ impl LatencyTarget {
     }
 }
 
-/// What became of a [`LatencyTarget`].
+/// The status of a [`LatencyTarget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyTargetStatus {
     /// The target in force.
     pub target: LatencyTarget,
     /// Whether the percentile was within it when work last waited.
     pub holds: bool,
-    /// Whether its latency is not above that of the idle disk, so that nothing keeps it.
+    /// Whether its latency is at most that of the idle disk, so that it cannot be kept.
     pub below_base: bool,
     /// Whether it can be held: it is not below the latency of the idle disk, and a smaller window
     /// did help.
     pub attainable: bool,
-    /// Most disk time unfinished in the disk when another request goes, as the model counts it.
+    /// The maximum disk time of unfinished requests when another is dispatched, as the model counts
+    /// it.
     pub window: DiskTime,
 }

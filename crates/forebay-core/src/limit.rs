@@ -131,7 +131,7 @@ impl Meter {
         let units = u64::try_from(units).unwrap_or(u64::MAX);
         self.pace.take(now, DiskTime::from_units(units));
         if self.per_item.load(Ordering::Acquire) != per_item {
-            // the limit was changed meanwhile: this may be owed by the old one
+            // the limit has changed: this may be owed under the old one
             self.charged_by.store(per_item, Ordering::Release);
         }
     }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn who_changes_a_limit_often_gets_at_most_a_tenth_more() {
+    fn changing_a_limit_often_gains_at_most_a_tenth() {
         const SECONDS: u64 = 20;
         let bytes = |rate| Limits { bytes_per_second: Some(rate), ..Limits::default() };
         let operations = |rate| Limits { operations_per_second: Some(rate), ..Limits::default() };

@@ -2,31 +2,30 @@
 
 use crate::{GroupCounters, IoGroup, LatencyTargetStatus, Time};
 
-/// Whether a disk does what its figures say, and keeps what is promised.
+/// Whether a disk reaches its figures, and keeps its latency target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadStatus {
-    /// Thousandths of what its figures say that the disk did when work last
-    /// waited for it; `None` before any has. Healthy is 900 or more: much less
-    /// means that the figures are wrong for this mix, or the disk is not itself.
-    /// Of several groups the lowest. Zero while the disk [stalls](GroupCounters).
+    /// The disk's throughput when work last waited for it, in thousandths of its figures; `None`
+    /// before any has. 900 or more is healthy: much less means that the figures are wrong for this
+    /// mix, or that the disk is slower than usual. The lowest of several groups. Zero while the
+    /// disk [stalls](GroupCounters).
     pub speed_permille: Option<u64>,
-    /// What became of the latency target, if there is one: it holds, and is
-    /// attainable, where it does and is in all groups; the window is the smallest.
-    /// It does not hold while the disk stalls.
+    /// The status of the latency target, if there is one: it holds, or is attainable, if that is so
+    /// in all groups; the window is the smallest of them. It does not hold while the disk stalls.
     pub target: Option<LatencyTargetStatus>,
-    /// For how long work has waited, and how many requests were within the target.
+    /// The time for which work has waited, and the number of requests within the target.
     pub counters: GroupCounters,
 }
 
 impl Default for LoadStatus {
-    /// Of a disk that nothing was asked of.
+    /// The status of a disk without requests.
     fn default() -> Self {
         Self { speed_permille: None, target: None, counters: GroupCounters::default() }
     }
 }
 
 impl LoadStatus {
-    /// Of the disk that these groups share, `now`.
+    /// The status `now` of the disk that these groups share.
     pub fn of<'a>(groups: impl IntoIterator<Item = &'a IoGroup>, now: Time) -> Self {
         let of_groups = groups.into_iter().map(|group| Self::of_group(group, now));
         of_groups.reduce(Self::with).unwrap_or_default()

@@ -225,7 +225,7 @@ fn a_tag_is_restated_once_and_whoever_saw_the_old_one_looks_again() {
 }
 
 #[test]
-fn what_is_charged_while_a_limit_changes_is_forgiven_too() {
+fn charges_during_a_change_of_limit_are_forgiven_too() {
     loom::model(|| {
         let per_second = |rate| Limits { bytes_per_second: Some(rate), ..Limits::default() };
         let limiter = Arc::new(Limiter::default());

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_no_queue_is_told_and_takes_nothing_from_others() {
+    fn a_waiter_without_a_queue_is_reported_and_affects_no_others() {
         let (mut queue, mut requests) = (DeficitRoundRobin::default(), Requests::default());
         let keys = [1, 2, 1].map(|number| requests.push(&mut queue, number, 5));
         requests.cancel(&mut queue, keys[0]);

@@ -67,7 +67,7 @@ impl<T> Slots<T> {
     }
 }
 
-/// Whether the entry in the place of `id` is the one that it names.
+/// Whether the entry at the place of `id` belongs to it.
 const fn is_same(generation: u32, id: SlotId) -> bool {
     generation == id.generation || cfg!(forebay_planted = "slot_without_generation")
 }

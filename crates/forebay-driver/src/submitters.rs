@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_is_not_popped() {
+    fn removed_entries_are_not_popped() {
         let mut submitters = Submitters::new(|_, _| 10);
         let keys: Vec<usize> =
             (0..4).map(|request| submitters.push(class(false), request, 10, request)).collect();

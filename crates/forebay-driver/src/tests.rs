@@ -1,4 +1,4 @@
-//! The driver between a queue and an engine that does as it is told.
+//! The driver between a queue and an engine that the test controls.
 
 mod impossible;
 
@@ -184,7 +184,7 @@ fn a_request_ends_with_what_the_engine_did_from_its_beginning_on() {
 }
 
 #[test]
-fn what_fails_for_the_moment_is_tried_again_but_not_for_ever() {
+fn temporary_errors_are_retried_a_bounded_number_of_times() {
     for failures in [1, 15, 16, 17, u32::MAX] {
         let mut bed = Bed::new(usize::MAX);
         bed.submit(Op::Read, 4096);
@@ -236,7 +236,7 @@ fn an_error_shows_where_nothing_was_done_before_it() {
 }
 
 #[test]
-fn what_the_engine_refuses_is_the_next_to_go() {
+fn an_operation_that_the_engine_refuses_is_retried_first() {
     let mut bed = Bed::new(8);
     let first = bed.submit(Op::Read, 4096);
     bed.submit(Op::Read, 512);
@@ -292,7 +292,7 @@ fn all_parts_are_queued_or_none() {
 }
 
 #[test]
-fn what_is_cancelled_ends_with_the_bytes_that_were_done() {
+fn a_cancelled_operation_ends_with_the_bytes_done() {
     // In the queue; in the engine, which does it all the same, or ends it; and
     // after a short transfer, while the rest is to be sent.
     let mut bed = Bed::new(usize::MAX);

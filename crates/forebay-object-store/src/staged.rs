@@ -55,7 +55,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Makes it the object; in the place of another one unless it has to be new.
+    /// Makes it the object; replaces an existing one unless it has to be new.
     pub(crate) fn publish(mut self, is_new: bool) -> Result<PutResult> {
         let e_tag = self.try_publish(is_new).map_err(|e| error::of(&self.dest, e))?;
         Ok(PutResult { e_tag: Some(e_tag), version: None, extensions: Default::default() })

@@ -276,7 +276,7 @@ async fn an_upload_is_there_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn what_a_put_says_is_what_the_local_file_system_says() {
+async fn a_put_returns_the_result_of_the_local_file_system() {
     let bed = Bed::new(false);
     let local = LocalFileSystem::new_with_prefix(bed.dir.path()).unwrap();
     let object = Path::from("a/b/object");

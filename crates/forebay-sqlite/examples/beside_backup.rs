@@ -61,14 +61,14 @@ fn fill(path: &Path, rows: i64) -> Fallible<()> {
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").map_err(Into::into)
 }
 
-/// Nothing of it is in memory.
+/// Evicts the file from the page cache.
 fn evict(path: &Path) -> Fallible<()> {
     let file = File::open(path)?;
     file.sync_all()?;
     Ok(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
-/// Commits until it is told to stop; how long each took.
+/// Commits until `stop` is set; returns the latency of each commit.
 fn update(path: &Path, stop: &AtomicBool) -> Fallible<Vec<Duration>> {
     let mut connection = open(path, "")?;
     let (mut random, mut took) = (Random(77), Vec::new());
@@ -87,7 +87,7 @@ fn update(path: &Path, stop: &AtomicBool) -> Fallible<Vec<Duration>> {
     Ok(took)
 }
 
-/// Reads a row at each multiple of a time; how long after that it was there.
+/// Reads a row at each multiple of [`BETWEEN_READS`]; returns the latencies since these times.
 fn read(path: &Path, number: u64, stop: &AtomicBool) -> Fallible<Vec<Duration>> {
     let connection = open(path, "")?;
     let mut query = connection.prepare("SELECT v FROM rows WHERE id = ?")?;
@@ -102,7 +102,7 @@ fn read(path: &Path, number: u64, stop: &AtomicBool) -> Fallible<Vec<Duration>> 
     Ok(took)
 }
 
-/// Copies a database; bytes per second.
+/// Copies a database; returns bytes per second.
 fn back_up(dir: &Path) -> Fallible<f64> {
     let (began, to) = (Instant::now(), dir.join("copy.db"));
     let connection = open(&dir.join("backup.db"), "forebay_class=backup")?;

@@ -1,27 +1,28 @@
-//! The classes by what a file is used for.
+//! The classes by kind of I/O.
 
 use forebay::{Class, ClassError, Scheduler};
 
-/// The classes of a VFS, with the shares that they have unless the scheduler has them already.
+/// The names and shares of the classes that a VFS uses. A class that the scheduler already has keeps
+/// its shares.
 pub const CLASSES: [(&str, u32); 5] =
     [("queries", 1000), ("commits", 200), ("checkpoint", 100), ("vacuum", 50), ("backup", 50)];
 
-/// The class of each kind of I/O of a connection that is in no class of its own.
+/// The class of each kind of I/O, for connections without a class of their own.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Classes {
-    /// Reads, of the database and of its log.
+    /// Reads of the database and of its WAL or journal.
     pub queries: Class,
     /// Writes to a WAL or a journal; in rollback mode those to the database too.
     pub commits: Class,
-    /// What moves pages from the WAL to the database.
+    /// Checkpoints, which copy pages from the WAL to the database.
     pub checkpoint: Class,
-    /// What overwrites the whole database.
+    /// `VACUUM`, which overwrites the whole database.
     pub vacuum: Class,
 }
 
 impl Classes {
-    /// Those of the scheduler, and the ones of [`CLASSES`] that it does not have yet.
+    /// Looks up [`CLASSES`] in the scheduler, and adds those that it lacks.
     ///
     /// # Errors
     /// Those of [`Scheduler::add_class`].

@@ -1,4 +1,4 @@
-//! What a connection is doing with its database, and which others wait for it.
+//! The state of a connection: what it does with its database, and which lock it waits for.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
@@ -10,15 +10,15 @@ use libsqlite3_sys::{SQLITE_LOCK_EXCLUSIVE, SQLITE_LOCK_RESERVED, SQLITE_LOCK_SH
 
 use crate::classes::Classes;
 
-/// How long a connection counts as waiting after a lock was refused: SQLite tells nobody that it gave
-/// up, and its own busy handler asks again within 100 ms.
+/// How long a connection counts as waiting after a lock was refused. SQLite does not report that it gave
+/// up, and its own busy handler retries within 100 ms.
 const WAITS_FOR: Duration = Duration::from_secs(1);
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is done to a file.
+/// A kind of access to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
@@ -27,7 +27,7 @@ pub(crate) enum Access {
 
 /// A file whose dirty bytes may have to be written in a higher class.
 pub(crate) trait Raise: Send + Sync {
-    /// Its writer's class has at least the shares of `class` until the next write.
+    /// Moves the file's writer to `class` until the next write, if its own class has fewer shares.
     fn raise(&self, class: &Class);
 }
 
@@ -49,7 +49,7 @@ impl Databases {
         database
     }
 
-    /// The one that is open by this path.
+    /// The database of this path, if a connection has it open.
     pub(crate) fn find(&self, path: &[u8]) -> Option<Arc<Database>> {
         lock(&self.all).get(path).and_then(Weak::upgrade)
     }
@@ -59,7 +59,7 @@ impl Databases {
 pub(crate) struct Database {
     connections: Mutex<Vec<Weak<Connection>>>,
     began: Instant,
-    /// Until when somebody waits, in milliseconds after `began`.
+    /// When the last waiting connection stops waiting, in milliseconds after `began`. 0 if none ever waited.
     waited_until: AtomicU64,
 }
 
@@ -86,23 +86,25 @@ impl Database {
     }
 }
 
-/// A refused lock.
+/// A connection's wait for a lock that was refused.
 struct Wait {
+    /// The lock level that was refused.
     level: i32,
     class: Class,
+    /// When the wait ends, in milliseconds after `Database::began`.
     until: u64,
 }
 
-/// A connection to one database: an attached one has another.
+/// A connection to one database. An attached database has a connection of its own.
 pub(crate) struct Connection {
     scheduler: Scheduler,
     classes: Classes,
     database: Arc<Database>,
-    /// The class that it was given, by its URI or a pragma.
+    /// The class that its URI or `PRAGMA forebay_class` has set.
     own: Mutex<Option<Class>>,
     lock_level: AtomicI32,
     has_write_lock: AtomicBool,
-    /// How often it became the one that writes.
+    /// The number of write transactions that it has begun.
     transactions: AtomicU64,
     pub(crate) checkpoints: AtomicBool,
     pub(crate) overwrites: AtomicBool,
@@ -152,8 +154,8 @@ impl Connection {
         *lock(&self.own) = class;
     }
 
-    /// The class of its I/O if nobody waits: that which the thread has entered, that of the connection,
-    /// or that of what it does.
+    /// The class of its I/O while no other connection waits for it: the class that the thread has
+    /// entered, else the connection's own, else that of its present operation.
     fn class_alone(&self, access: Access) -> Class {
         let entered = self.scheduler.current_class();
         if entered != self.scheduler.default_class() {
@@ -174,8 +176,8 @@ impl Connection {
         }
     }
 
-    /// The class of its I/O: the one with the most shares among its own and those that wait for what
-    /// it holds.
+    /// The class of its I/O: the class with the most shares among its own and those of the connections
+    /// that wait for its locks.
     pub(crate) fn class(&self, access: Access) -> Class {
         let class = self.class_alone(access);
         let until = self.database.waited_until.load(Relaxed);
@@ -190,21 +192,21 @@ impl Connection {
         })
     }
 
-    /// The class in which this connection waits for a lock that `holder` has.
+    /// The class in which this connection waits for a lock of `holder`. `None` if it does not wait.
     fn waits_for(&self, holder: &Self) -> Option<Class> {
         let waits = lock(&self.waits);
         let wait = waits.as_ref().filter(|wait| wait.until >= self.database.now())?;
         holder.holds_against(wait.level).then(|| wait.class.clone())
     }
 
-    /// Whether it has the lock that writers have, or one that keeps another from `level`.
+    /// Whether it holds a write lock, or another lock that blocks `level`.
     fn holds_against(&self, level: i32) -> bool {
         let own = self.lock_level.load(Relaxed);
         let shared = level >= SQLITE_LOCK_EXCLUSIVE && own >= SQLITE_LOCK_SHARED;
         self.has_write_lock.load(Relaxed) || own >= SQLITE_LOCK_RESERVED || shared
     }
 
-    /// It has a lock of the database now.
+    /// Records the level of the lock that it holds on the database.
     pub(crate) fn set_lock_level(&self, level: i32) {
         let before = self.lock_level.swap(level, Relaxed);
         if before < SQLITE_LOCK_RESERVED && level >= SQLITE_LOCK_RESERVED {
@@ -215,7 +217,7 @@ impl Connection {
         }
     }
 
-    /// It has the write lock of the WAL, or gave it back.
+    /// Records whether it holds the write lock of the WAL.
     pub(crate) fn set_write_lock(&self, has: bool) {
         self.has_write_lock.store(has, Relaxed);
         if has {
@@ -225,25 +227,26 @@ impl Connection {
         }
     }
 
-    /// It writes from here on, or has failed to: then SQLite rolls back.
+    /// Begins a new transaction: the connection got a write lock, or a write failed and SQLite rolls back.
     pub(crate) fn begin_transaction(&self) {
         self.transactions.fetch_add(1, Relaxed);
     }
 
-    /// The number of the transaction in which it alone writes to the log.
+    /// The number of its write transaction. `None` while it does not hold a write lock, and during a
+    /// checkpoint.
     pub(crate) fn transaction(&self) -> Option<u64> {
         let writes = self.has_write_lock.load(Relaxed)
             || self.lock_level.load(Relaxed) >= SQLITE_LOCK_RESERVED;
         (writes && !self.checkpoints.load(Relaxed)).then(|| self.transactions.load(Relaxed))
     }
 
-    /// It got the lock that it waited for, if it did.
+    /// Ends a wait: the connection got its lock.
     pub(crate) fn waits_no_more(&self) {
         *lock(&self.waits) = None;
     }
 
-    /// A lock was refused. Its holder continues in this connection's class. So do its writes that are
-    /// queued already.
+    /// Records that a lock was refused. Its holder continues in this connection's class, and so do the
+    /// holder's queued writes.
     pub(crate) fn waits_for_lock(&self, level: i32) {
         let access = if level > SQLITE_LOCK_SHARED { Access::Write } else { Access::Read };
         let class = self.class_alone(access);

@@ -1,4 +1,4 @@
-//! What the methods of a VFS and of its files share.
+//! The state that the methods of a VFS and of its files share.
 
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::io;
@@ -13,7 +13,7 @@ use crate::classes::Classes;
 use crate::connection::{Access, Connection, Databases, lock};
 use crate::unscheduled::Past;
 
-/// What the methods of a VFS share.
+/// The state of a registered VFS.
 pub(crate) struct Context {
     pub(crate) name: CString,
     pub(crate) mapped: Past,
@@ -23,7 +23,7 @@ pub(crate) struct Context {
     pub(crate) classes: Classes,
     pub(crate) base: *mut sqlite3_vfs,
     databases: Databases,
-    /// By the address of the name by which SQLite opened the database.
+    /// The connections, by the address of the name that SQLite passed to open the database.
     connections: Mutex<Vec<(usize, Weak<Connection>)>>,
 }
 
@@ -33,10 +33,10 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// Of a VFS around `base`, with classes of the scheduler.
+    /// The context of a VFS that wraps `base` and uses the scheduler's classes.
     ///
     /// # Errors
-    /// A class could not be made.
+    /// A class could not be added.
     pub(crate) fn new(
         name: CString,
         scheduler: &Scheduler,
@@ -55,19 +55,22 @@ impl Context {
         })
     }
 
-    /// The class of that name; none in a forked child, where no class is known.
+    /// The class of that name. `None` in a forked child, which has no scheduler and knows no class.
     pub(crate) fn class(&self, name: &CStr) -> Result<Option<Class>, String> {
         let name = name.to_string_lossy();
+        if let Some(class) = self.scheduler.class(&name) {
+            return Ok(Some(class));
+        }
         let classes = self.scheduler.classes();
-        let found = classes.iter().find(|class| class.name() == name).cloned();
-        if found.is_some() || classes.is_empty() {
-            return Ok(found);
+        if classes.is_empty() {
+            return Ok(None);
         }
         let known: Vec<_> = classes.iter().map(Class::name).collect();
-        Err(format!("there is no class `{name}`; there are {}", known.join(", ")))
+        Err(format!("unknown class `{name}`; the classes are {}", known.join(", ")))
     }
 
-    /// Fails for a file on a disk that no entry covers, if the scheduler refuses those; else it says so.
+    /// Checks that an entry of the I/O properties covers the disk of `path`. If none does, it fails where
+    /// the scheduler refuses such disks, and otherwise logs a warning once.
     fn check_listed(&self, path: &Path) -> Result<(), String> {
         let disk = self.scheduler.disk_of(path);
         let disk = match (disk, path.parent()) {
@@ -82,23 +85,24 @@ impl Context {
             }
             Ok(disk) if disk.name() == DEFAULT_DISK => {
                 let path = path.display();
-                let why = "which is in no entry of the io-properties: nothing limits it";
-                self.unlisted.add(|| format!("`{path}` is on a disk {why}"));
+                let why = "is in no entry of the I/O properties, so its I/O is not limited";
+                self.unlisted.add(|| format!("the disk of `{path}` {why}"));
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    /// The class of who deletes this journal; that of commits if nobody writes its database.
+    /// The class in which a journal is deleted: that of the connection that writes its database, or that
+    /// of commits if no connection of this process does.
     pub(crate) fn class_of_delete(&self, path: &CStr) -> Class {
         let database = path.to_bytes().strip_suffix(b"-journal");
         let writer = database.and_then(|path| self.databases.find(path)?.writer());
         writer.map_or_else(|| self.classes.commits.clone(), |it| it.class(Access::Write))
     }
 
-    /// The connection of a database that was opened by this name. The name of its WAL and journal lead
-    /// to it.
+    /// The connection that opened the database of `name`, which is the database's own name or that of
+    /// its WAL or journal.
     ///
     /// # Safety
     /// `name` is that of a database, WAL or journal, as SQLite hands it to a VFS.

@@ -18,20 +18,20 @@ use crate::connection::lock;
 use crate::file::copy;
 use crate::unscheduled::tell_sqlite;
 
-/// The file of [`Scheduler::from_file`].
+/// The variable that names the file of I/O properties.
 const PROPERTIES: &str = "FOREBAY_PROPERTIES";
-/// Further classes, or other shares: `reports=300,backup=20`.
+/// The variable that adds classes, or changes shares: `reports=300,backup=20`.
 const CLASSES: &str = "FOREBAY_CLASSES";
 const PROPERTIES_DEFAULT: &str = "/etc/forebay/forebay.yaml";
 
-/// `1` refuses databases on disks that no entry covers.
+/// The variable that, if `1`, refuses databases on disks that no entry of the I/O properties covers.
 const STRICT: &str = "FOREBAY_STRICT";
 
-/// Registers the VFS as the default one, once for the process. For `.load`, `sqlite3_load_extension`
-/// and `sqlite3_auto_extension`. On an error nothing is registered.
+/// Registers the VFS as the default, once per process. `.load`, `sqlite3_load_extension` and
+/// `sqlite3_auto_extension` call it. After an error nothing is registered.
 ///
-/// It is linked so that it is never unloaded. `SQLITE_OK_LOAD_PERMANENTLY`, which asks for that, is an
-/// error for `sqlite3_auto_extension`.
+/// The extension is linked so that it is never unloaded. `SQLITE_OK_LOAD_PERMANENTLY` would ask for
+/// the same, but `sqlite3_auto_extension` treats it as an error.
 ///
 /// # Safety
 /// SQLite calls it.
@@ -46,13 +46,13 @@ unsafe extern "C" fn sqlite3_extension_init(
     // SAFETY: SQLite hands over its routines, and a place for a message or null.
     unsafe {
         if api.is_null() {
-            // a SQLite that cannot load extensions, and cannot be told why
+            // This SQLite cannot load extensions, and there is no way to return a message.
             return SQLITE_ERROR;
         }
         let registered = match *host {
             0 => rusqlite_extension_init2(api).map_err(|error| error.to_string()),
             of if of == api.addr() => Ok(()),
-            _ => Err("another SQLite of this process has it: load a copy of the file".to_owned()),
+            _ => Err("another SQLite in this process has loaded this file: load a copy".to_owned()),
         };
         match registered.and_then(|()| register_once()) {
             Ok(()) => {
@@ -70,7 +70,8 @@ unsafe extern "C" fn sqlite3_extension_init(
     }
 }
 
-/// Few hosts have a log of SQLite, so what this crate warns of goes to standard error too.
+/// A logger that also writes this crate's warnings to standard error, because few hosts have a log of
+/// SQLite.
 struct Log;
 
 impl log::Log for Log {
@@ -90,11 +91,11 @@ impl log::Log for Log {
 }
 
 fn register_once() -> Result<(), String> {
-    // SAFETY: the name is a string of C, and a VFS of ours stays.
+    // SAFETY: the name is a C string, and a registered VFS is never freed.
     unsafe {
         let before = sqlite3_vfs_find(c"forebay".as_ptr());
         if !before.is_null() {
-            // After `sqlite3_shutdown` another one is the default.
+            // After `sqlite3_shutdown` another VFS is the default.
             return match sqlite3_vfs_register(before, 1) {
                 0 => Ok(()),
                 code => Err(format!("SQLite did not register the VFS: error {code}")),
@@ -113,7 +114,7 @@ fn register_once() -> Result<(), String> {
     let scheduler = Properties::load(&path)
         .map_err(SchedulerError::from)
         .and_then(|it| Scheduler::builder().properties(&it).unlisted(unlisted).build())
-        .map_err(|error| format!("{error} ({PROPERTIES} says which file has the properties)"))?;
+        .map_err(|error| format!("{error} ({PROPERTIES} names the file of I/O properties)"))?;
     let classes = match env::var(CLASSES) {
         Err(env::VarError::NotUnicode(_)) => return Err(format!("{CLASSES} is not UTF-8")),
         classes => classes.unwrap_or_default(),

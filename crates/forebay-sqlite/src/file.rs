@@ -1,4 +1,4 @@
-//! The methods of an open file: those of the file of the wrapped VFS, which lies behind ours.
+//! The methods of an open file, which call those of the wrapped VFS's file.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::size_of;
@@ -17,15 +17,15 @@ use libsqlite3_sys::{
 use crate::scheduled::ScheduledFile;
 use crate::system_calls::within;
 
-/// A file as SQLite sees it. Behind it is the one of the wrapped VFS.
+/// A file as SQLite sees it. The wrapped VFS's file follows it in memory.
 #[repr(C)]
 pub(crate) struct File {
     pub(crate) base: sqlite3_file,
-    /// Nothing for a temporary file, which is passed on.
+    /// `None` for a temporary file, which is not scheduled.
     pub(crate) scheduled: Option<Arc<ScheduledFile>>,
 }
 
-/// The bytes before the file of the wrapped VFS.
+/// The offset in bytes of the wrapped VFS's file.
 pub(crate) const OWN_LEN: usize = size_of::<File>().next_multiple_of(16);
 /// The slot of the WAL's write lock.
 const WRITE_LOCK: c_int = 0;
@@ -33,7 +33,7 @@ const WRITE_LOCK: c_int = 0;
 /// # Safety
 /// `file` is one of ours.
 pub(crate) unsafe fn wrapped(file: *mut sqlite3_file) -> *mut sqlite3_file {
-    // SAFETY: as the caller says, it has the length that our VFS asked for.
+    // SAFETY: as the caller says, SQLite allocated it with `szOsFile` bytes of our VFS.
     unsafe { file.byte_add(OWN_LEN) }
 }
 
@@ -44,8 +44,8 @@ unsafe fn scheduled<'a>(file: *mut sqlite3_file) -> Option<&'a Arc<ScheduledFile
     unsafe { (*file.cast::<File>()).scheduled.as_ref() }
 }
 
-/// Calls a method of the wrapped file. One that its version lacks is never asked for, as ours has the
-/// same version.
+/// Calls a method of the wrapped file. SQLite never calls one that its version lacks, because our methods
+/// have the same version.
 macro_rules! inner {
     ($file:expr, $method:ident $(, $argument:expr)*) => {{
         let inner = wrapped($file);
@@ -89,20 +89,20 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
     }
 }
 
-/// Counts what did not reach the system calls although it should have.
-fn look(file: &ScheduledFile, code: c_int, reached: bool) {
+/// Counts a read or write that made no replaced system call.
+fn count_unscheduled(file: &ScheduledFile, code: c_int, reached: bool) {
     if code != SQLITE_OK || reached {
         return;
     }
     if file.is_mapped.load(Relaxed) {
         file.context.mapped.add(mapped);
     } else {
-        file.past(|| "the wrapped VFS uses other system calls: its I/O is unscheduled".to_owned());
+        file.past(|| "the wrapped VFS uses other system calls: its I/O is not scheduled".to_owned());
     }
 }
 
 fn mapped() -> String {
-    "pages are read through a mapping, unscheduled: set PRAGMA mmap_size = 0".to_owned()
+    "pages read through a memory mapping are not scheduled: set PRAGMA mmap_size = 0".to_owned()
 }
 
 unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, n: c_int, at: i64) -> c_int {
@@ -110,7 +110,7 @@ unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, n: c_int, at
     unsafe {
         let Some(scheduled) = scheduled(file) else { return inner!(file, xRead, to, n, at) };
         let (code, reached) = within(scheduled, || inner!(file, xRead, to, n, at));
-        look(scheduled, code, reached);
+        count_unscheduled(scheduled, code, reached);
         code
     }
 }
@@ -125,7 +125,7 @@ unsafe extern "C" fn write(
     unsafe {
         let Some(scheduled) = scheduled(file) else { return inner!(file, xWrite, from, n, at) };
         let (code, reached) = within(scheduled, || inner!(file, xWrite, from, n, at));
-        look(scheduled, code, reached);
+        count_unscheduled(scheduled, code, reached);
         code
     }
 }
@@ -240,13 +240,13 @@ unsafe extern "C" fn control(file: *mut sqlite3_file, op: c_int, data: *mut c_vo
             SQLITE_FCNTL_CKPT_DONE => connection.checkpoints.store(false, Relaxed),
             SQLITE_FCNTL_OVERWRITE => connection.overwrites.store(true, Relaxed),
             SQLITE_FCNTL_COMMIT_PHASETWO => connection.overwrites.store(false, Relaxed),
-            // a negative size asks only
+            // A negative size only asks for the present one.
             SQLITE_FCNTL_MMAP_SIZE if *data.cast::<i64>() >= 0 => {
                 scheduled.is_mapped.store(*data.cast::<i64>() > 0, Relaxed);
             }
             _ => {}
         }
-        // One that makes room in the file writes to it.
+        // `SQLITE_FCNTL_SIZE_HINT` may write to the file.
         let (code, _) = within(scheduled, || inner!(file, xFileControl, op, data));
         if op == SQLITE_FCNTL_VFSNAME && code == SQLITE_OK {
             add_name(scheduled, data.cast());
@@ -276,7 +276,7 @@ unsafe fn pragma(file: &ScheduledFile, arguments: *mut *mut c_char) -> Option<c_
                 }
             }
         }
-        // A result without a text has a column without a name, which Python takes for a lack of memory.
+        // A null result gives a column without a name, which Python reports as out of memory.
         let class = file.connection.own_class();
         *arguments = text(class.as_ref().map_or("", |class| class.name()));
         Some(SQLITE_OK)
@@ -298,16 +298,16 @@ unsafe fn add_name(file: &ScheduledFile, name: *mut *mut c_char) {
     }
 }
 
-/// A copy of `text` of SQLite's allocator; null if there is no memory for it.
+/// A copy of `text` in memory of SQLite's allocator. Null if there is no memory.
 fn text(text: &str) -> *mut c_char {
-    // SAFETY: that is what it does.
+    // SAFETY: `sqlite3_malloc` returns that many bytes, or null.
     unsafe { copy(text, |len| sqlite3_malloc(len)) }
 }
 
-/// A copy of `text` in what `allocate` returns for its length.
+/// A copy of `text` in memory from `allocate`. Null if there is none.
 ///
 /// # Safety
-/// That has the length, or is null.
+/// `allocate` returns as many bytes as it is asked for, or null.
 pub(crate) unsafe fn copy(text: &str, allocate: impl FnOnce(c_int) -> *mut c_void) -> *mut c_char {
     let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
     let bytes = text.as_bytes_with_nul();
@@ -322,7 +322,7 @@ pub(crate) unsafe fn copy(text: &str, allocate: impl FnOnce(c_int) -> *mut c_voi
     }
 }
 
-/// The methods of a file whose wrapped file has those of `version`.
+/// The methods of the same version as the wrapped file's.
 pub(crate) const fn methods(version: c_int) -> &'static sqlite3_io_methods {
     match version {
         ..=1 => &METHODS[0],

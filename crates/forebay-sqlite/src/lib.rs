@@ -1,20 +1,20 @@
-//! A VFS of SQLite whose reads, commits, checkpoints and backups take turns by priority class.
+//! A VFS for SQLite that schedules reads, commits, checkpoints and backups by priority class.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let scheduler = forebay::Scheduler::from_file("/etc/forebay/forebay.yaml".as_ref())?;
 //! forebay_sqlite::register(&scheduler)?;
-//! // databases that are opened from now on use forebay, in any language
+//! // Databases that this process opens from now on use forebay, whatever language opens them.
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! It wraps the VFS that was the default. SQLite opens, locks and closes its files as ever, and the
-//! wrapped VFS does the I/O, on its own descriptors: its `read`, `pread`, `write` and `pwrite` are
-//! replaced by ours (`xSetSystemCall`), which ask the scheduler first. With the feature `extension`
-//! this crate is an extension that can be loaded, and has no SQLite but that of its host.
+//! It wraps the default VFS. SQLite opens, locks and closes its files as before, and the wrapped VFS
+//! does the I/O on its own descriptors. Its system calls `read`, `pread`, `write` and `pwrite` are
+//! replaced (`xSetSystemCall`) by functions that ask the scheduler first. With the feature
+//! `extension` this crate is a loadable extension, which uses the SQLite of its host.
 //!
-//! `docs/sqlite.md` says which class what is in, and what was measured.
+//! `docs/sqlite.md` lists the class of each kind of I/O, and the measurements.
 
 mod classes;
 mod connection;

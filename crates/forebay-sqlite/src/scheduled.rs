@@ -1,4 +1,4 @@
-//! A file of a connection, and how its bytes are read, written and flushed in a class.
+//! A file of a connection whose reads, writes and flushes are scheduled in a class.
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -14,16 +14,17 @@ use forebay::{BufferedWriter, Class, Op, WriteBackError};
 use crate::connection::{Access, Connection, Raise, lock};
 use crate::context::Context;
 
-/// No descriptor is known yet.
+/// The value of [`ScheduledFile::fd`] before the first system call.
 const UNKNOWN: RawFd = -1;
-/// Bytes that are written once more at a time.
+/// The most bytes of an abandoned part of a log that are rewritten in one call.
 const REPEATED_LEN: usize = 1 << 20;
 
-/// A database, its WAL or its journal, as a connection has it open.
+/// A database, a WAL or a journal that a connection has open.
 pub(crate) struct ScheduledFile {
     pub(crate) context: &'static Context,
     pub(crate) connection: Arc<Connection>,
-    /// Others write to it too: that is looked for before a flush.
+    /// It is a WAL or a journal. Other connections write to a WAL too, so the scheduler looks for
+    /// their dirty pages before each flush.
     is_log: bool,
     /// A checkpoint has written to it since the last flush.
     is_checkpointed: AtomicBool,
@@ -32,11 +33,11 @@ pub(crate) struct ScheduledFile {
     /// SQLite's descriptor, once a system call has shown it.
     fd: AtomicI32,
     writer: RwLock<Option<Writer>>,
-    /// The end of what a transaction has written to a log, and its number.
+    /// The number of the last transaction that wrote to this log, and the end of its writes in bytes.
     written: Mutex<(Option<u64>, u64)>,
 }
 
-/// Writes back what SQLite writes.
+/// The writer of a file, and the class it has now.
 struct Writer {
     writer: BufferedWriter<BorrowedFd<'static>>,
     class: Mutex<Class>,
@@ -69,14 +70,15 @@ impl ScheduledFile {
         file
     }
 
-    /// SQLite closes its descriptor next.
+    /// Drops the writer. SQLite closes its descriptor next.
     pub(crate) fn close(&self) {
         let writer = self.writer.write().unwrap_or_else(PoisonError::into_inner).take();
         self.fd.store(UNKNOWN, Relaxed);
         drop(writer);
     }
 
-    /// Reads at an offset of SQLite's descriptor. `None` if the scheduler did not do it.
+    /// Reads at an offset of SQLite's descriptor. `None` if the scheduler refused, so that SQLite has to
+    /// read unscheduled.
     pub(crate) fn read(
         &self,
         fd: RawFd,
@@ -85,10 +87,10 @@ impl ScheduledFile {
     ) -> Option<io::Result<usize>> {
         self.is_only(fd);
         let class = self.connection.class(Access::Read);
-        // SAFETY: SQLite has it open during the call.
+        // SAFETY: SQLite keeps the descriptor open during the call.
         let file = unsafe { BorrowedFd::borrow_raw(fd) };
         match class.read_at(file, buffer, offset) {
-            // Files may have run out, or be out of sight: then SQLite reads by itself.
+            // For example, the process has no descriptor left, or `/sys` is not mounted.
             Err(error) if error.raw_os_error() != Some(libc::EIO) => {
                 self.refused(&error);
                 None
@@ -97,18 +99,19 @@ impl ScheduledFile {
         }
     }
 
-    /// Whether it is the descriptor that was seen first: a VFS around another one may write to several
-    /// files.
+    /// Whether `fd` is the first descriptor that this file used. A wrapped VFS may use several files for
+    /// one database.
     fn is_only(&self, fd: RawFd) -> bool {
         let seen = self.fd.compare_exchange(UNKNOWN, fd, Relaxed, Relaxed);
         seen.is_ok() || seen == Err(fd)
     }
 
-    /// Writes at an offset of SQLite's descriptor. `None` if the scheduler did not do it.
+    /// Writes at an offset of SQLite's descriptor. `None` if the scheduler refused, so that SQLite has to
+    /// write unscheduled.
     pub(crate) fn write(&self, fd: RawFd, bytes: &[u8], offset: u64) -> Option<io::Result<usize>> {
         if !self.is_only(fd) {
             self.past(|| {
-                "the wrapped VFS has several files for one: not all are scheduled".to_owned()
+                "the wrapped VFS uses several files for one: only the first is scheduled".to_owned()
             });
             return None;
         }
@@ -122,9 +125,10 @@ impl ScheduledFile {
         self.done(self.with_writer(write).map(|()| bytes.len()))
     }
 
-    /// Flushes by `flush`, which returns a code of SQLite, after what is dirty has been written back.
+    /// Writes back dirty bytes, then calls `flush`, which returns a code of SQLite. `failed` is the code
+    /// for a failed write-back.
     pub(crate) fn sync(&self, failed: c_int, flush: impl FnMut() -> c_int) -> c_int {
-        // SQLite says that a checkpoint is done before it flushes the database.
+        // SQLite reports the end of a checkpoint before it flushes the database.
         let checkpoints = &self.connection.checkpoints;
         let before = checkpoints.fetch_or(self.is_checkpointed.swap(false, Relaxed), Relaxed);
         let code = self.sync_now(failed, flush);
@@ -135,7 +139,7 @@ impl ScheduledFile {
     fn sync_now(&self, failed: c_int, mut flush: impl FnMut() -> c_int) -> c_int {
         let fd = self.fd.load(Relaxed);
         if fd == UNKNOWN {
-            // Nothing was read or written by it.
+            // No scheduled read or write used this file.
             return flush();
         }
         let mut flushed = None;
@@ -156,8 +160,9 @@ impl ScheduledFile {
         }
     }
 
-    /// Flushes by `flush`. What a transaction that was rolled back could not write to the log, behind the end
-    /// of this one, is nobody's: it is written once more as it is, for no commit would ever succeed.
+    /// Writes back and calls `flush`. A transaction that was rolled back may have left bytes in the log that
+    /// could not be written back, and that lie after the end of the present transaction. No connection needs
+    /// them, but they would make every later commit fail. So they are written again as they are.
     fn sync_needed(
         &self,
         writer: &BufferedWriter<BorrowedFd<'static>>,
@@ -175,7 +180,7 @@ impl ScheduledFile {
                 return result;
             };
             done = failed.offset() + failed.length();
-            // SAFETY: SQLite has it open during the call, and it is not closed here.
+            // SAFETY: SQLite keeps the descriptor open during the call, and `ManuallyDrop` does not close it.
             let file = unsafe { File::from_raw_fd(self.fd.load(Relaxed)) };
             let file = ManuallyDrop::new(file);
             for offset in (failed.offset()..done).step_by(REPEATED_LEN) {
@@ -194,7 +199,7 @@ impl ScheduledFile {
     }
 
     fn flush_alone(&self, fd: RawFd, flush: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        // SAFETY: SQLite has it open during the call.
+        // SAFETY: SQLite keeps the descriptor open during the call.
         let file = unsafe { BorrowedFd::borrow_raw(fd) };
         let class = self.connection.class(Access::Write);
         let permit = class.admit_for(&file, Op::Flush, 0).wait().map_err(io::Error::other)?;
@@ -207,7 +212,7 @@ impl ScheduledFile {
         self.writer.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Calls `call` with the writer, in the class of now.
+    /// Calls `call` with the writer, in the class that the connection has now.
     fn with_writer<R>(&self, call: impl FnOnce(&Writer) -> io::Result<R>) -> io::Result<R> {
         let class = self.connection.class(Access::Write);
         if !self.has_writer() {
@@ -223,8 +228,8 @@ impl ScheduledFile {
         call(writer)
     }
 
-    /// An error of the system or of writing back is that of the call. Any other one is the scheduler's,
-    /// and SQLite does without it.
+    /// Returns an error of the disk or of write-back to SQLite. Any other error is the scheduler's, and
+    /// becomes `None`: SQLite then continues unscheduled.
     fn done<R>(&self, result: io::Result<R>) -> Option<io::Result<R>> {
         match result {
             Err(error) if !is_of_the_disk(&error) => {
@@ -244,7 +249,7 @@ impl ScheduledFile {
         self.past(|| format!("I/O of SQLite is not scheduled: {error}"));
     }
 
-    /// Counts I/O that goes past the scheduler.
+    /// Counts an unscheduled read or write. The first one logs `why`.
     pub(crate) fn past(&self, why: impl FnOnce() -> String) {
         self.context.unscheduled.add(why);
     }
@@ -256,7 +261,7 @@ impl Raise for ScheduledFile {
         if let Some(writer) = writer.as_ref()
             && lock(&writer.class).shares() < class.shares()
         {
-            // What is not raised has its turn all the same.
+            // After an error the writer continues in its present class.
             let _ = writer.set_class(class);
         }
     }

@@ -1,7 +1,7 @@
-//! The system calls by which SQLite's own VFS reads and writes, with the scheduler before them.
+//! Replacements of the system calls with which SQLite's own VFS reads and writes.
 //!
-//! They are replaced for all of the process. A call is scheduled if the calling thread is within a
-//! method of one of our files, and is the system's own otherwise.
+//! They apply to the whole process. A call is scheduled while its thread is within a method of a
+//! scheduled file. Otherwise it is passed to the original system call.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -19,9 +19,10 @@ type ReadAt = unsafe extern "C" fn(c_int, *mut c_void, usize, i64) -> isize;
 type Write = unsafe extern "C" fn(c_int, *const c_void, usize) -> isize;
 type WriteAt = unsafe extern "C" fn(c_int, *const c_void, usize, i64) -> isize;
 
-/// The method of a file that a thread is in.
+/// The file whose method the thread is executing.
 struct Scope {
     file: *const ScheduledFile,
+    /// The method has made a replaced system call.
     reached: Cell<bool>,
 }
 
@@ -29,7 +30,8 @@ thread_local! {
     static SCOPE: Cell<*const Scope> = const { Cell::new(ptr::null()) };
 }
 
-/// Calls `call`, whose reads and writes are those of `file`. Also whether there were any.
+/// Calls `call`, and schedules its reads and writes as those of `file`. Also returns whether there
+/// were any.
 pub(crate) fn within<R>(file: &ScheduledFile, call: impl FnOnce() -> R) -> (R, bool) {
     struct Restore(*const Scope);
     impl Drop for Restore {
@@ -44,11 +46,11 @@ pub(crate) fn within<R>(file: &ScheduledFile, call: impl FnOnce() -> R) -> (R, b
     (result, scope.reached.get())
 }
 
-/// What `call` does for the file whose method the thread is in; `None` if that is to be done by the
-/// system's own call. Within `call` there is no such file.
+/// Applies `call` to the file whose method the thread is executing. `None` if the original system call
+/// has to do the I/O. System calls within `call` are not scheduled.
 fn scheduled(call: impl FnOnce(&ScheduledFile) -> Option<io::Result<usize>>) -> Option<isize> {
     let current = SCOPE.replace(ptr::null());
-    // SAFETY: what is set is on the stack of a caller of this thread, in `within`.
+    // SAFETY: the pointer is to the stack frame of `within`, which is still running on this thread.
     let scope = unsafe { current.as_ref() }?;
     scope.reached.set(true);
     // SAFETY: `within` borrows it.
@@ -58,12 +60,12 @@ fn scheduled(call: impl FnOnce(&ScheduledFile) -> Option<io::Result<usize>>) -> 
         Ok(done) => return isize::try_from(done).ok(),
         Err(error) => error.raw_os_error().unwrap_or(libc::EIO),
     };
-    // SAFETY: it is the thread's own.
+    // SAFETY: `errno` belongs to this thread.
     unsafe { *libc::__errno_location() = number };
     Some(-1)
 }
 
-/// The position of a descriptor, from which `read` and `write` go on.
+/// The position of a descriptor in bytes, at which `read` and `write` continue.
 fn position(fd: c_int) -> Option<u64> {
     // SAFETY: it changes nothing.
     u64::try_from(unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }).ok()
@@ -85,13 +87,13 @@ fn write_at(fd: c_int, bytes: *const c_void, len: usize, offset: Option<u64>) ->
     })
 }
 
-/// Defines a call, and what it is instead of.
+/// Defines a replacement, and the static that holds the original system call.
 macro_rules! system_call {
     ($name:ident, $before:ident, $kind:ty, ($($argument:ident: $type:ty),*), $scheduled:expr) => {
         static $before: AtomicUsize = AtomicUsize::new(0);
         unsafe extern "C" fn $name(fd: c_int $(, $argument: $type)*) -> isize {
             let system = || {
-                // SAFETY: `replace` has put the call of this type there before it had SQLite call this.
+                // SAFETY: `replace` stored a function of this type before it installed the replacement.
                 unsafe {
                     let call = std::mem::transmute::<usize, $kind>($before.load(Relaxed));
                     call(fd $(, $argument)*)
@@ -122,11 +124,11 @@ system_call!(pwrite64, PWRITE64, WriteAt, (p: *const c_void, n: usize, at: i64),
     write_at(fd, p, n, u64::try_from(at).ok())
 });
 
-/// Replaces the calls of SQLite's VFS for Unix; only the one called `name` if there is a name. Those
-/// that are replaced already stay as they are.
+/// Replaces the system calls of SQLite's VFS `unix`, or only the one called `name` if that is not null.
+/// Calls that are already replaced are left alone.
 ///
 /// # Safety
-/// `unix` is that VFS.
+/// `unix` is SQLite's VFS of that name.
 pub(crate) unsafe fn replace(unix: *mut sqlite3_vfs, name: *const c_char) {
     let calls: [(&CStr, usize, &AtomicUsize); 6] = [
         (c"read", read as *const () as usize, &READ),

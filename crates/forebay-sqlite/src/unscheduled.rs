@@ -1,22 +1,22 @@
-//! What goes past the scheduler is counted, and said once.
+//! Unscheduled I/O is counted, and logged once.
 
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use libsqlite3_sys::{SQLITE_WARNING, sqlite3_log};
 
-/// What went past the scheduler.
+/// The unscheduled I/O of a VFS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Pages that SQLite took from a mapping (`PRAGMA mmap_size`).
+    /// Pages that SQLite read through a memory mapping (`PRAGMA mmap_size`).
     pub mapped: u64,
-    /// Reads and writes of databases and their logs that reached no disk of the scheduler: the wrapped
-    /// VFS makes its system calls by itself, or the scheduler refused, as in a forked child.
+    /// Reads and writes of databases, WALs and journals that bypassed the scheduler: the wrapped VFS
+    /// uses system calls of its own, or the scheduler refused them, as in a forked child.
     pub unscheduled: u64,
 }
 
-/// A kind of I/O that goes past the scheduler.
+/// The count of one kind of unscheduled I/O.
 #[derive(Default)]
 pub(crate) struct Past {
     count: AtomicU64,
@@ -24,7 +24,7 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Counts one more, and says `why` if it is the first.
+    /// Counts one operation. The first one logs `why`.
     pub(crate) fn add(&self, why: impl FnOnce() -> String) {
         self.count.fetch_add(1, Relaxed);
         if !self.said.load(Relaxed) && !self.said.swap(true, Relaxed) {
@@ -37,13 +37,13 @@ impl Past {
     }
 }
 
-/// Says it in the program's log, and in that of SQLite.
+/// Logs a warning in the program's log and in SQLite's.
 pub(crate) fn warn(code: c_int, what: &str) {
     log::warn!("{what}");
     tell_sqlite(code, what);
 }
 
-/// Says it in SQLite's log.
+/// Writes a message to SQLite's log.
 pub(crate) fn tell_sqlite(code: c_int, what: &str) {
     if let Ok(text) = CString::new(format!("forebay: {what}")) {
         // SAFETY: the format has one `%s`, and the text lives longer than the call.

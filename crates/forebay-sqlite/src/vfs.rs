@@ -1,4 +1,4 @@
-//! The VFS: what it opens, and what it hands to the one below it.
+//! The VFS: its registration, and its methods, most of which call those of the wrapped VFS.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -21,14 +21,14 @@ use crate::scheduled::ScheduledFile;
 use crate::system_calls;
 use crate::unscheduled::{Counters, warn};
 
-/// What is registered, and how.
+/// The name of a VFS, and how it is registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The name of the VFS: `forebay`.
+    /// The name of the VFS, `forebay` by default.
     pub name: String,
-    /// The VFS that is wrapped: the default one if there is no name.
+    /// The name of the VFS to wrap. `None` wraps the default one.
     pub base: Option<String>,
-    /// Whether connections that name no VFS have this one.
+    /// Whether it becomes the default VFS, for connections that name none.
     pub is_default: bool,
 }
 
@@ -38,30 +38,30 @@ impl Default for Options {
     }
 }
 
-/// Why there is no VFS.
+/// Why a VFS could not be registered.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// A VFS of that name is there already.
-    #[error("SQLite has a VFS `{0}` already: register this one by another name")]
+    /// A VFS of that name exists already.
+    #[error("SQLite already has a VFS `{0}`: register this one under another name")]
     NameTaken(String),
     /// A name contains a zero byte.
-    #[error("`{0}` is not a name")]
+    #[error("`{0}` contains a zero byte and cannot be the name of a VFS")]
     BadName(String),
-    /// The VFS to wrap is not there.
-    #[error("SQLite has no VFS `{0}` that could be wrapped")]
+    /// The VFS to wrap does not exist.
+    #[error("SQLite has no VFS `{0}` to wrap")]
     NoBase(String),
-    /// A class could not be made.
+    /// A class could not be added.
     #[error(transparent)]
     Class(#[from] ClassError),
-    /// SQLite refused it.
+    /// SQLite refused to register it, with this code.
     #[error("SQLite did not register the VFS: error {0}")]
     Refused(c_int),
 }
 
 forebay::forebay_core::debug_as_display!(RegisterError);
 
-/// A VFS that is registered, and stays so until the process ends.
+/// A registered VFS. It stays registered until the process ends.
 #[derive(Clone, Copy)]
 pub struct Vfs(&'static Context);
 
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Vfs {
 }
 
 impl Vfs {
-    /// What went past the scheduler until now.
+    /// The unscheduled I/O since the VFS was registered.
     pub fn counters(&self) -> Counters {
         Counters { mapped: self.0.mapped.count(), unscheduled: self.0.unscheduled.count() }
     }
@@ -83,8 +83,8 @@ impl Vfs {
     }
 }
 
-/// Registers a VFS `forebay` around the default one, as the default from now on, whose classes are
-/// [`CLASSES`](crate::CLASSES): those that the scheduler has keep their shares.
+/// Registers the VFS `forebay`, which wraps the default VFS and becomes the default. It adds those of
+/// [`CLASSES`](crate::CLASSES) that the scheduler lacks.
 ///
 /// # Errors
 /// See [`RegisterError`].
@@ -92,7 +92,7 @@ pub fn register(scheduler: &Scheduler) -> Result<Vfs, RegisterError> {
     register_with(scheduler, &Options::default())
 }
 
-/// [`register`] under another name, around another VFS, or in addition to the default one.
+/// [`register`] with another name, another wrapped VFS, or without becoming the default.
 ///
 /// # Errors
 /// See [`RegisterError`].
@@ -101,7 +101,7 @@ pub fn register_with(scheduler: &Scheduler, options: &Options) -> Result<Vfs, Re
         |name: &str| CString::new(name).map_err(|_| RegisterError::BadName(name.to_owned()));
     let name = c_name(&options.name)?;
     let base_name = options.base.as_deref().map(c_name).transpose()?;
-    // SAFETY: names are strings of C, or null for the default; a VFS that is found stays.
+    // SAFETY: names are C strings, or null for the default VFS; VFSs are not freed.
     let (taken, base, unix) = unsafe {
         let base = base_name.as_ref().map_or(ptr::null(), |name| name.as_ptr());
         (
@@ -117,7 +117,7 @@ pub fn register_with(scheduler: &Scheduler, options: &Options) -> Result<Vfs, Re
         return Err(RegisterError::NoBase(options.base.clone().unwrap_or_default()));
     }
     let context: &'static Context = Box::leak(Box::new(Context::new(name, scheduler, base)?));
-    // SAFETY: the base is a VFS of SQLite, and `unix` the one of that name.
+    // SAFETY: `base` is a VFS of SQLite, and `unix` is SQLite's VFS of that name.
     let (vfs, code) = unsafe {
         if !unix.is_null() {
             system_calls::replace(unix, ptr::null());
@@ -160,7 +160,7 @@ fn vfs_around(context: &'static Context, base: &sqlite3_vfs) -> sqlite3_vfs {
 /// # Safety
 /// `vfs` is one of ours.
 unsafe fn context(vfs: *mut sqlite3_vfs) -> &'static Context {
-    // SAFETY: as the caller says, its data are a context that is never dropped.
+    // SAFETY: as the caller says. `pAppData` of our VFS is a context that is never dropped.
     unsafe { &*(*vfs).pAppData.cast::<Context>() }
 }
 
@@ -200,13 +200,13 @@ unsafe extern "C" fn open(
             let scheduled = |connection| ScheduledFile::new(context, connection, is_log);
             (&raw mut (*own).scheduled).write(connection.map(scheduled));
         }
-        // As SQLite does, it is closed even where it was not opened in full.
+        // As in SQLite's own VFS, a file that failed to open is closed too.
         (*file).pMethods = methods((*(*inner).pMethods).iVersion);
         code
     }
 }
 
-/// The connection that a file is of: none for a temporary one.
+/// The connection to which a file belongs. `None` for a temporary file.
 ///
 /// # Safety
 /// As for [`open`].
@@ -244,7 +244,8 @@ unsafe extern "C" fn delete(vfs: *mut sqlite3_vfs, name: *const c_char, syncs: c
     }
 }
 
-/// For the flush of a directory with a journal that is deleted: that is the commit.
+/// A permit to flush the directory from which a journal is deleted. In the mode DELETE this flush is the
+/// commit.
 fn flush_permit(context: &Context, path: &CStr) -> Option<forebay::ThreadPermit<'static>> {
     let directory = Path::new(OsStr::from_bytes(path.to_bytes())).parent()?;
     let disk = context.scheduler.disk_of(directory).ok()?;
@@ -262,14 +263,14 @@ unsafe extern "C" fn set_system_call(
         let Some(set) = (*base).xSetSystemCall else { return SQLITE_ERROR };
         let code = set(base, name, call);
         if call.is_none() {
-            // What was reset is the system's own now.
+            // SQLite has restored the original system call, so it is replaced again.
             system_calls::replace(base, name);
         }
         code
     }
 }
 
-/// Methods that are passed on as they are; `$other` where the wrapped VFS has none.
+/// Methods that only call that of the wrapped VFS. They return `$other` where it has none.
 macro_rules! passed_on {
     ($($name:ident: $method:ident($($argument:ident: $type:ty),*) -> $result:ty, $other:expr;)*) => {
         $(unsafe extern "C" fn $name(vfs: *mut sqlite3_vfs $(, $argument: $type)*) -> $result {

@@ -5,7 +5,7 @@ use crate::{Class, ClassError, SHARES_MAX};
 /// Most points of a [`BacklogController`].
 const POINTS_MAX: usize = 16;
 
-/// Why points make no controller.
+/// Why a controller could not be made.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BacklogError {
@@ -31,13 +31,12 @@ pub enum BacklogError {
 
 forebay_core::debug_as_display!(BacklogError);
 
-/// Turns a backlog into shares: background work such as compaction or flushing
-/// gets as much of the disk as its backlog demands, and no more.
+/// Derives shares from a backlog, so that background work such as compaction or flushing gets as
+/// much of the disk as its backlog demands, and no more.
 ///
-/// The backlog is what waits to be done, as a part of the most that may wait:
-/// 0 is none, 1 is the limit at which writers would have to stop. Between the
-/// points given, shares follow a straight line. As long as shares rise with the
-/// backlog, it settles where the work is done as fast as it comes in.
+/// The backlog is the waiting work as a fraction of the most that may wait: 0 is none, 1 is the
+/// limit at which writers would have to stop. Shares are interpolated linearly between the given
+/// points. If shares rise with the backlog, it settles where work is done as fast as it comes in.
 ///
 /// ```
 /// use forebay::BacklogController;
@@ -78,8 +77,8 @@ impl BacklogController {
         Ok(Self { points: points.to_vec() })
     }
 
-    /// The shares for a backlog. Below 0 it counts as 0; above 1, and when it
-    /// is not a number, as 1: when in doubt the work is done.
+    /// The shares for a backlog. A backlog below 0 counts as 0. A backlog above 1, or NaN, counts
+    /// as 1.
     pub fn shares(&self, backlog: f64) -> u32 {
         let backlog = if backlog.is_nan() { 1.0 } else { backlog.clamp(0.0, 1.0) };
         let above = self.points.iter().position(|point| backlog <= point.0);
@@ -94,8 +93,8 @@ impl BacklogController {
         }
     }
 
-    /// Gives `class` the shares for a backlog. To be called whenever the
-    /// backlog has changed noticeably, or every 100 ms or so.
+    /// Sets the shares of `class` for a backlog. Call it when the backlog has changed noticeably,
+    /// or about every 100 ms.
     ///
     /// # Errors
     /// The class was removed.

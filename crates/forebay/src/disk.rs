@@ -28,23 +28,23 @@ impl Disk {
         &self.record.name
     }
 
-    /// How much may wait in the disk: the latency goal, or more where the disk
-    /// needs more. `None` where nothing is known of the disk and nothing binds.
+    /// How much disk time may wait in the disk: the latency goal, or more if the disk needs it.
+    /// `None` if nothing is known of the disk, so that nothing is limited.
     pub fn effective_goal(&self) -> Option<Duration> {
         let goal = self.record.here().of(Op::Read).io.effective_goal();
         (goal != forebay_core::DiskTime::MAX).then(|| Duration::from_nanos(goal.as_nanos_ceil()))
     }
 
-    /// How many I/O threads serve this disk's [files](crate::File), per I/O
-    /// group: as many as [asked for](crate::SchedulerBuilder::io_queues), or
-    /// fewer where each would have too small a part of the disk's window.
+    /// The number of I/O threads that serve this disk's [files](crate::File), per I/O group: as
+    /// many as [configured](crate::SchedulerBuilder::io_queues), or fewer if each would have too
+    /// small a part of the disk's window.
     pub fn io_queues(&self) -> usize {
         self.record.io_threads_here().1.count()
     }
 
-    /// What all queues of this disk have counted, all classes together: the
-    /// totals of a [snapshot](crate::Scheduler::snapshot), for a small part of
-    /// its cost. All zero in a forked child.
+    /// The counters of all queues and classes of this disk: the totals of a
+    /// [snapshot](crate::Scheduler::snapshot), for a small part of its cost. All zero in a forked
+    /// child.
     pub fn counters(&self) -> QueueCounters {
         let (mut totals, mut retries) = (QueueCounters::default(), Retries::default());
         if !self.record.process.is_here() {
@@ -56,12 +56,12 @@ impl Disk {
         totals
     }
 
-    /// Whether the disk does what its figures say, and keeps its latency target.
+    /// Whether the disk reaches its figures, and meets its latency target.
     pub fn load_status(&self) -> LoadStatus {
         self.record.load()
     }
 
-    /// Disk time of the requests and permits that are unfinished now.
+    /// The disk time of the unfinished requests and permits.
     pub fn in_flight(&self) -> Duration {
         let groups = self.record.groups();
         groups.map(|group| Duration::from_nanos(group.io.in_flight().as_nanos_ceil())).sum()

@@ -1,10 +1,8 @@
-//! Executing disk operations: io_uring, or where that is forbidden linux-aio, or
-//! threads.
+//! Execution of disk operations, by io_uring, or if that is forbidden by linux-aio or threads.
 //!
-//! An [`Engine`] belongs to one thread. It takes operations, each with a token
-//! of the caller's choice, executes them as they come, and hands them back
-//! completed. It owns an operation's buffers and descriptor for as long as the
-//! kernel has them, whatever the caller drops.
+//! An [`Engine`] belongs to one thread. It takes operations, each with a token of the caller's
+//! choice, executes them as they come, and returns them when they are completed. It owns an
+//! operation's buffers and descriptor as long as the kernel uses them, whatever the caller drops.
 //!
 //! ```
 //! use forebay::engine::{Engine, EngineConfig, Operation};
@@ -75,11 +73,9 @@ pub const DEPTH_MAX: u32 = 16_384;
     expect(clippy::manual_non_exhaustive, reason = "the hidden one is for benchmarks and tests")
 )]
 pub enum BackendChoice {
-    /// io_uring, or linux-aio where the kernel or a filter of system calls does
-    /// without it (`EPERM`, `EACCES`, `ENOSYS`, `EINVAL`), or threads where
-    /// linux-aio is refused in the same way or `fs.aio-max-nr` is used up. Other
-    /// errors, such as a lack of descriptors, pass: they are returned, to be
-    /// tried again.
+    /// io_uring. If the kernel or a seccomp filter refuses it (`EPERM`, `EACCES`, `ENOSYS`,
+    /// `EINVAL`), linux-aio. If that is refused in the same way, or `fs.aio-max-nr` is used up,
+    /// threads. Temporary errors, such as a lack of descriptors, are returned.
     #[default]
     Auto,
     /// io_uring or an error.
@@ -88,25 +84,25 @@ pub enum BackendChoice {
     LinuxAio,
     /// Threads.
     Threads,
-    /// Nothing is done: see [`Backend::Null`].
+    /// Operations are not executed: see [`Backend::Null`].
     #[cfg(feature = "internals")]
     #[doc(hidden)]
     Null,
 }
 
-/// What executes an engine's operations.
+/// The mechanism that executes an engine's operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// The kernel, through an io_uring of the engine's own.
     IoUring,
-    /// The kernel, through a context of linux-aio of the engine's own, for reads
-    /// and writes of direct files that do not block; threads for all else.
+    /// The kernel, through a context of linux-aio of the engine's own, for reads and writes of
+    /// direct files that do not block; threads for everything else.
     LinuxAio,
     /// A bounded pool of threads that make blocking calls.
     Threads,
-    /// Nobody: every operation succeeds when it is submitted, transfers nothing
-    /// and says it transferred all. For measuring what surrounds the engine; not
-    /// an interface, and only with the feature `internals` to be had.
+    /// None: every operation succeeds when it is submitted. It transfers nothing, but reports that
+    /// it transferred everything. This is for benchmarks of the code around the engine, needs the
+    /// feature `internals`, and is not a stable interface.
     #[doc(hidden)]
     Null,
 }
@@ -136,12 +132,11 @@ pub struct EngineConfig {
     /// How long dropping the engine waits for operations in flight; 1 s unless
     /// set. The memory of those that take longer is not freed.
     pub shutdown_timeout: Duration,
-    /// Has a thread of the kernel take what is pushed, without a system call
-    /// (`IORING_SETUP_SQPOLL`), and sleep when it found nothing for so long, in
-    /// steps of a millisecond; `None` unless set. Such a thread keeps a processor
-    /// busy, so it is for machines that have one to spare for each engine. Of
-    /// io_uring alone: with it there is an error where another backend is chosen,
-    /// or has to be.
+    /// Uses a kernel thread that takes pushed operations without a system call
+    /// (`IORING_SETUP_SQPOLL`), and sleeps after it found none for this time, in steps of a
+    /// millisecond; `None` unless set. Such a thread keeps a processor busy, so it is for machines
+    /// with a spare processor for each engine. It works only with io_uring: with another backend it
+    /// is an error.
     pub sqpoll: Option<Duration>,
 }
 
@@ -159,8 +154,8 @@ impl Default for EngineConfig {
 
 /// Executes operations for the thread that made it.
 ///
-/// Operations run concurrently and complete in any order: one that depends on
-/// another has to wait for its completion.
+/// Operations run concurrently and complete in any order. An operation that depends on another one
+/// has to wait for its completion.
 ///
 /// Dropping the engine cancels what can be cancelled and waits, up to
 /// [`EngineConfig::shutdown_timeout`], for the rest. Operations pushed since the
@@ -238,7 +233,7 @@ impl Engine {
         if config.sqpoll.is_some()
             && !matches!(config.backend, BackendChoice::Auto | BackendChoice::IoUring)
         {
-            return Err(invalid("sqpoll is set: choose io_uring, or do without it".into()));
+            return Err(invalid("sqpoll is set: choose io_uring, or leave sqpoll out".into()));
         }
         let (executor, fallback_reason) = Executor::new(config)?;
         Ok(Self {
@@ -260,8 +255,8 @@ impl Engine {
         }
     }
 
-    /// Why [`BackendChoice::Auto`] did not get io_uring, and what to do about
-    /// it; `None` when it did, and for every other choice.
+    /// Why [`BackendChoice::Auto`] does not use io_uring, and the remedy. `None` if it does, and
+    /// for every other choice.
     pub fn fallback_reason(&self) -> Option<&str> {
         self.fallback_reason.as_deref()
     }
@@ -271,10 +266,9 @@ impl Engine {
         self.in_flight
     }
 
-    /// Queues an operation for the next [`Engine::submit_and_wait`]. Makes a
-    /// system call only when a batch of them has come together, which goes to
-    /// the kernel at once. `token` comes back with the completion; it need not
-    /// be unique, except for [`Engine::cancel`].
+    /// Queues an operation for the next [`Engine::submit_and_wait`]. Makes a system call only when
+    /// a batch of operations is complete, which is then passed to the kernel. `token` comes back
+    /// with the completion; it need not be unique, except for [`Engine::cancel`].
     ///
     /// # Errors
     ///
@@ -301,11 +295,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Hands everything pushed to the kernel, then sleeps until there is a
-    /// completion to pop, a wake-up, or `timeout` has passed. A timeout of
-    /// zero does not sleep; `None` sets no limit.
+    /// Passes all pushed operations to the kernel, then sleeps until there is a completion to pop,
+    /// a wake-up, or `timeout` has passed.
     ///
-    /// Can return earlier without a cause, for instance on a signal.
+    /// A timeout of zero does not sleep; `None` sets no limit. It may return earlier, for example
+    /// after a signal.
     ///
     /// # Errors
     ///
@@ -360,9 +354,9 @@ impl Engine {
         Some(completed)
     }
 
-    /// Asks that the operation with `token` end early. It still completes: with
-    /// `ECANCELED`, or as usual when it was too far ahead, which is the rule
-    /// once a disk has it. False when nothing could be asked for.
+    /// Tries to cancel the operation with `token`. It still completes: with `ECANCELED`, or as
+    /// usual if it was too far advanced, which is the rule after it was sent to a disk. Returns
+    /// false if it could not be tried.
     pub fn cancel(&mut self, token: u64) -> bool {
         if !self.executor.process().is_here() {
             return false;
@@ -375,13 +369,12 @@ impl Engine {
         }
     }
 
-    /// How often operations were first tried without blocking, in vain.
+    /// How often a first attempt without blocking failed. io_uring makes such attempts for reads of
+    /// direct files and for writes; for buffered reads the kernel waits without a thread.
     ///
-    /// With io_uring these are reads of direct files and writes: the kernel
-    /// waits for what a buffered read lacks in memory without a thread. With
-    /// linux-aio they are all reads and writes. With threads they are reads and
-    /// writes of buffered files: direct ones always have a thread. Files of which the kernel knows no such attempts, and
-    /// flushes and the like, are never tried and not counted.
+    /// With linux-aio they are all reads and writes. With threads they are reads and writes of
+    /// buffered files: direct ones always have a thread. Files of which the kernel knows no such
+    /// attempts, and flushes and the like, are never tried and not counted.
     pub fn retries(&self) -> Retries {
         match &*self.executor {
             Executor::Uring(uring) => uring.retries,
@@ -391,10 +384,9 @@ impl Engine {
         }
     }
 
-    /// Makes the engine's descriptor ([`AsFd`]) readable as soon as there is
-    /// something to do: a completion, a wake-up, or what is there now. Holds
-    /// until the next [`Engine::submit_and_wait`]. What was pushed has to be
-    /// submitted before.
+    /// Makes the engine's descriptor ([`AsFd`]) readable as soon as there is something to do: a
+    /// present or later completion or wake-up. It applies until the next
+    /// [`Engine::submit_and_wait`]. Pushed operations have to be submitted before.
     pub fn watch(&mut self) {
         if !self.executor.process().is_here() {
             return;

@@ -13,15 +13,14 @@ use crate::slow_requests::SlowRequest;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Requests or permits do not end and are not waited for any more: the
-    /// disk hangs, or a part of it, or permits were forgotten. Told once in
-    /// 10 s as long as that goes on.
+    /// Requests or permits have not ended and no longer count in the window: the disk or a part of
+    /// it hangs, or permits were forgotten. Reported once in 10 s while it lasts.
     Overdue {
         /// Name of the disk.
         disk: String,
     },
-    /// I/O is done by linux-aio or by threads, because there is no io_uring: told
-    /// by each I/O thread and each [shard](crate::shard::Shard) that does without.
+    /// I/O is done by linux-aio or by threads, because io_uring is not available. Reported by each
+    /// I/O thread and each [shard](crate::shard::Shard) without io_uring.
     Fallback {
         /// Name of the disk.
         disk: String,
@@ -30,8 +29,8 @@ pub enum Event {
         /// Why, and what to do about it.
         reason: String,
     },
-    /// The last file of the disk is gone, and an I/O thread of it is left
-    /// behind, because it hangs with the disk.
+    /// The last file of the disk is dropped, but an I/O thread of the disk cannot end, because the
+    /// disk hangs.
     Hang {
         /// Name of the disk.
         disk: String,
@@ -47,8 +46,8 @@ impl fmt::Display for Event {
         match self {
             Self::Overdue { disk } => write!(
                 f,
-                "the disk `{disk}` hangs, or a part of it, or permits of it were forgotten: \
-                 requests that do not end are not waited for any more"
+                "the disk `{disk}` hangs, or a part of it, or permits of it were never dropped: \
+                 requests that do not end no longer block others"
             ),
             Self::Fallback { disk, backend, reason } => {
                 write!(f, "I/O of the disk `{disk}` is done by {backend}: {reason}")

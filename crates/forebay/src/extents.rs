@@ -1,4 +1,4 @@
-//! Where a file has blocks.
+//! The blocks of a file on the device.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -50,24 +50,24 @@ const FIEMAP_EXTENT_LAST: u32 = 0x1;
 /// `FIEMAP_EXTENT_UNKNOWN`: where it lies is not known.
 const FIEMAP_EXTENT_UNKNOWN: u32 = 0x2;
 
-/// A run of blocks of a file that lie one after another on the device of its file system.
+/// A run of a file's blocks that are contiguous on the device of its file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileExtent {
-    /// Where in the file it begins, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
-    /// Where on the device.
+    /// Its offset on the device, in bytes.
     pub device_offset: u64,
-    /// How long it is.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
 impl FileExtent {
-    /// All of a file, in order; what is in memory alone is written first. Extents that follow each
-    /// other in the file and on the device count as one, whether they are written or not. At most a
-    /// million are looked at.
+    /// All extents of a file, in order. Dirty pages are written first. Extents that are contiguous
+    /// in the file and on the device count as one, whether they are written or not. At most a
+    /// million are examined.
     ///
     /// # Errors
-    /// The file system does not say where its files lie (`EOPNOTSUPP`).
+    /// The file system does not report extents (`EOPNOTSUPP`).
     pub fn all(file: impl AsFd) -> io::Result<Vec<Self>> {
         let mut all: Vec<Self> = Vec::new();
         let mut start = 0;
@@ -191,7 +191,7 @@ fn data(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Extents, Errno> {
         };
         let end = match seek(file, SeekFrom::Hole(start)) {
             Ok(end) => end,
-            // cut meanwhile
+            // it was truncated
             Err(Errno::NXIO) => break,
             Err(errno) => return Err(errno),
         };
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_extents_is_said() {
+    fn files_without_extents_are_reported() {
         let (reader, _writer) = io::pipe().unwrap();
         let error = ExtentMap::Fiemap.extents(reader.as_fd(), &(0..MIB)).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ESPIPE));

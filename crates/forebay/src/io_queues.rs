@@ -1,14 +1,14 @@
-//! How many I/O queues a disk should have.
+//! The number of I/O queues of a disk.
 
-/// Requests in the disk below which a queue cannot keep its part of it busy.
+/// The least number of requests in the disk with which a queue keeps its part of the disk busy.
 pub const LOCAL_DEPTH_MIN: u64 = 4;
 
-/// A number of I/O queues of a disk, and what it leaves each of them.
+/// A number of I/O queues of a disk, and the depth of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoQueues {
-    /// How many queues, at least 1.
+    /// The number of queues, at least 1.
     pub count: u32,
-    /// Requests of 4 KiB in the disk for each, when all are busy.
+    /// The number of requests of 4 KiB in the disk for each queue, when all are busy.
     pub local_depth: u64,
 }
 

@@ -2,93 +2,89 @@
 //!
 //! # The idea
 //!
-//! A disk serves more as more requests are in flight, up to a point; beyond it
-//! they only wait inside the disk, where nobody can order them. When compaction
-//! has filled that queue, a read waits behind it. forebay keeps requests
-//! waiting in the application, where they can still be ordered, and sends the
-//! disk only as many as keep it busy.
+//! The throughput of a disk grows with the requests in flight, up to a point. Beyond it, requests
+//! only wait inside the disk, where they can no longer be ordered. When compaction has filled that
+//! queue, a read waits behind it. forebay keeps requests waiting in the application, where they can
+//! still be ordered, and sends the disk only as many as keep it busy.
 //!
-//! - A [`Scheduler`] knows what each of its disks can do: from an
-//!   [io-properties](properties) file that was measured, or from the vendor's
-//!   figures. Every request costs the disk time that it takes, whatever its
-//!   size and direction, and a disk has one second of it per second.
-//! - Work is divided into [classes](Class) with shares: one for queries, one
-//!   for compaction, one for backups. When all want the disk they get it in
-//!   proportion to their shares, over all threads; what one leaves unused, the
-//!   others get.
-//! - Work that names no class is in the class [`untagged`](DEFAULT_CLASS), and a
-//!   file on a disk that is not listed belongs to a disk named
-//!   [`default`](DEFAULT_DISK), unless the program wants it
-//!   [otherwise](Unlisted): all that asks is counted.
+//! - A [`Scheduler`] knows the rates of each of its disks, from a measured
+//!   [io-properties](properties) file or from the vendor's figures. Each request costs disk time,
+//!   which depends on its size and direction. A disk has one second of disk time per second.
+//! - Work is divided into [classes](Class) with shares: one for queries, one for compaction, one
+//!   for backups. When all want the disk they get it in proportion to their shares, over all
+//!   threads. The others get what one class leaves unused.
+//! - Work without a class is in the class [`untagged`](DEFAULT_CLASS). A file on an unlisted disk
+//!   belongs to a disk named [`default`](DEFAULT_DISK), unless the program chooses
+//!   [otherwise](Unlisted). So all requests are counted.
 //!
 //! # What a permit orders
 //!
 //! A permit orders the work that the disk does while it is held: direct reads and writes, reads
-//! of what is not in memory, flushes. It cannot order what the disk does later or for others:
+//! that miss the page cache, and flushes. It cannot order other work:
 //!
-//! - A buffered write ends when memory has it. The kernel writes it back when there is much, or
-//!   30 s later, in no class; a permit around the write orders the copying. Readers then
-//!   wait behind gigabytes.
-//! - A flush does the writes of the whole file, for the price of one flush.
-//! - What is read ahead or through a mapping belongs to no class.
-//! - What holds a permit and waits for anything but the disk keeps its part of the window from all
-//!   others: take it last before the I/O, and drop it with the end of that.
+//! - A buffered write ends when its bytes are in memory. The kernel writes them back when there are
+//!   many dirty pages, or 30 s later, unscheduled. A permit around the write only orders the
+//!   copying. Readers then wait behind gigabytes of write-back.
+//! - A flush writes back the whole file, but is only charged as one flush.
+//! - Read-ahead, and reads through a mapping, are unscheduled.
+//! - A permit that is held while its thread waits for anything but the disk keeps its part of the
+//!   window from all others. Get it just before the I/O, and drop it at the end of the I/O.
 //!
 //! | the engine | way in | what stays outside |
 //! |---|---|---|
 //! | opens its files with `O_DIRECT` | a permit around each request, of up to some 100 KiB each: [`Class::admit`] | metadata |
 //! | writes through the page cache | [`Class::buffered_writer`] around its file, which flushes too | metadata, the journal |
-//! | writes through it, and cannot be given another writer | [`Class::sync_data`] where it flushes, the more often the better | what the kernel writes back before |
+//! | writes through it, and cannot use another writer | [`Class::sync_data`] where it flushes, the more often the better | write-back by the kernel before |
 //! | reads through the page cache | [`Class::read_at`] instead of `pread` | readahead is charged after it |
-//! | maps its files | [`Class::prefetch`] before a pass over them, [`Class::buffered_writer`] for what it writes by calls | page faults, and writes through mappings |
+//! | maps its files | [`Class::prefetch`] before a scan of them, [`Class::buffered_writer`] for its writes | page faults, and writes through mappings |
 //! | deletes files on a file system mounted with `discard` | [`Deleter::delete`] instead of `unlink` | renames, and flushes of directories |
 //! | may hand over buffers | [`File`], or a [`shard`] per thread: the least work for the engine's threads | metadata |
 //!
-//! Writing back early helps reads by itself, with classes or without: compare with a scheduler of
-//! the [open policy](Policy::Unlimited) to see what the classes add.
+//! Early write-back alone already helps reads. To see what the classes add, compare with a
+//! scheduler of the [open policy](Policy::Unlimited).
 //!
-//! What the disk did and no permit was for is counted where the kernel tells: in each disk's
-//! [`DeviceTraffic`](metrics::DeviceTraffic), in metrics, and once a minute in the log. So are
-//! [permits held for too long](metrics::ClassSnapshot::held_long). The log's lines lead here: where
-//! most of the unscheduled I/O is writeback of this process, the engine writes through the page
-//! cache, with permits around its `write` at most; where it is reads, it reads without permits, or
-//! through a mapping. The line names a file of the disk that the process has mapped.
+//! Unscheduled I/O is counted, if the kernel reports it, in each disk's
+//! [`DeviceTraffic`](metrics::DeviceTraffic) and in the metrics, and reported once a minute in the
+//! log. So are [permits held for too long](metrics::ClassSnapshot::held_long). Messages in the log
+//! refer to this section. If most of the unscheduled I/O is write-back of this process, the engine
+//! writes through the page cache, perhaps with permits around its `write`. If it is reads, the
+//! engine reads without permits, or through a mapping. The message names a file of the disk that
+//! the process has mapped.
 //!
 //! # The ways in
 //!
-//! - **Permits**: [`Class::admit`] waits for the disk and the class's turn; the
-//!   program has the disk work, by direct I/O or for what is not in memory, and drops the
-//!   [`ThreadPermit`]. [`Class::admit_async`] is the same for a task on any executor, and
-//!   [`Class::admit_for`] finds the disk of a file.
-//! - **Through the page cache**: [`Class::buffered_writer`] writes back what is dirty in the turn of
-//!   the class, [`Class::read_at`] asks for a permit where the disk has to read, and
-//!   [`Class::sync_data`] makes a flush wait for its dirt in parts.
+//! - **Permits**: [`Class::admit`] waits for the disk and the class's turn. Then the program does
+//!   direct I/O, or a read that misses the page cache, and drops the [`ThreadPermit`].
+//!   [`Class::admit_async`] is the same for a task on any executor, and [`Class::admit_for`] finds
+//!   the disk of a file.
+//! - **Through the page cache**: [`Class::buffered_writer`] schedules write-back of dirty bytes in
+//!   the class. [`Class::read_at`] asks for a permit if the disk has to read. [`Class::sync_data`]
+//!   writes back dirty bytes in parts before it flushes.
 //! - **Files**: a [`File`] is opened through the scheduler, or
 //!   [taken over](Scheduler::file_from_fd) from a program that opened it; the
 //!   scheduler sends its requests by io_uring, or where that is forbidden by linux-aio
 //!   or threads. Buffers are whatever is an [`IoBuf`].
 //! - **Shards**: a thread-per-core program makes a queue per thread and drives
 //!   it from its own loop; see [`shard`].
-//! - **Deletes**: a [`Deleter`] frees files a step at a time, each in the turn of a class, where a
-//!   plain unlink makes a storm of discards that reads wait behind.
+//! - **Deletes**: a [`Deleter`] frees files in steps, each scheduled in a class. A plain unlink
+//!   would cause a storm of discards, behind which reads wait.
 //!
-//! A child that is forked without exec has none of its parent's schedulers:
-//! requests and changes there are refused with [`Forked`], what is asked for is
-//! not there, and dropping anything leaves the parent's as it is. It can make a
-//! new one.
+//! A child that is forked without exec cannot use its parent's schedulers. Requests and changes
+//! there are refused with [`Forked`], look-ups find nothing, and dropping handles does not affect
+//! the parent. The child can make a new scheduler.
 //!
 //! # Threads and tasks
 //!
 //! Handles are `Send`, `Sync` and `Unpin`, and so are the futures that are types; those of `async`
 //! functions are `Send`. A [`ThreadPermit`] and an [`Entered`] stay in their thread, and so do an
 //! [`engine::Engine`] and a [`shard::Shard`]. No waker is cloned, woken or dropped under a lock of
-//! the library, so wakers may call it. They may also be run by its threads: there permits can be
-//! waited for, and what would wait for such a thread is an error of the kind
+//! the library, so wakers may call it. Threads of the library may run wakers. These may wait for
+//! permits, but a call that would wait for such a thread fails with an error of the kind
 //! [`Deadlock`](std::io::ErrorKind::Deadlock).
 //!
-//! All of them share one budget per disk, and one account per class. What was
-//! counted is in a [`Scheduler::snapshot`]; the cargo feature `metrics`
-//! makes OpenMetrics text of it, and the feature `endpoint` serves that.
+//! All of them share one budget per disk, and one account per class. A [`Scheduler::snapshot`] has
+//! the counters. The cargo feature `metrics` converts it to OpenMetrics text, and the feature
+//! `endpoint` serves that.
 //!
 //! ```
 //! use std::fs::File;
@@ -195,8 +191,8 @@ pub use sys::clock::Clock;
 pub use sys::fork::Forked;
 pub use validation::RequestError;
 
-/// The scheduler's core, without I/O, clocks or threads: some of its types are
-/// in this crate's signatures.
+/// The scheduler's core, without I/O, clocks or threads. Some of its types are in this crate's
+/// signatures.
 pub use forebay_core;
 pub use forebay_core::{
     Access, Blocked, CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, Ceiling, ClassCounters,

@@ -1,4 +1,4 @@
-//! Requests that took long in the disk: which of them are reported, and what the report says.
+//! Slow requests: those that took long in the disk, and their reports.
 //!
 //! Decision: `docs/decisions/0042-slow-requests.md`.
 
@@ -13,10 +13,10 @@ const SILENCE_NANOS: u64 = 1_000_000_000;
 /// The part of what the threshold is above its bound that is left after a second: 7/8.
 const LEFT: (u64, u64) = (7, 8);
 
-/// A request, or a permit, that took long in the disk, and what else was in the disk then: see
+/// A request, or a permit, that took long in the disk, and the other requests in the disk then: see
 /// [`SchedulerBuilder::slow_requests`](crate::SchedulerBuilder::slow_requests).
 ///
-/// A large request goes in parts, each of which counts for itself.
+/// Each part of a large request counts separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlowRequest {
@@ -24,22 +24,22 @@ pub struct SlowRequest {
     pub disk: String,
     /// Name of the class.
     pub class: String,
-    /// What it was.
+    /// Its operation.
     pub op: Op,
-    /// Its bytes; 0 for a flush.
+    /// Its length in bytes; 0 for a flush.
     pub len: u64,
-    /// From being queued to being dispatched.
+    /// The time from being queued to being dispatched.
     pub in_queue: Duration,
-    /// From there to its end; of a permit, for how long it was held.
+    /// The time from dispatch to its end; for a permit, the time for which it was held.
     pub in_disk: Duration,
-    /// Requests in the disk when it ended, by class, without those that have none; up to a
-    /// millisecond old.
+    /// The number of requests in the disk when it ended, by class, without classes that had none.
+    /// It is up to a millisecond old.
     pub concurrent: Vec<(String, u32)>,
-    /// Disk time of all that was in the disk when it ended.
+    /// The disk time of all requests in the disk when it ended.
     pub inflight_disk_time: Duration,
-    /// Slow requests since the report before that were not reported.
+    /// The number of slow requests since the last report that were not reported.
     pub unreported: u64,
-    /// The next request is reported if it is in the disk for longer.
+    /// The threshold for the next report.
     pub next_from: Duration,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for SlowRequest {
             if concurrent.is_empty() { String::from("nothing") } else { concurrent.join(", ") };
         write!(f, "{concurrent}, {} ms of disk time", millis(self.inflight_disk_time))?;
         if self.unreported > 0 {
-            write!(f, "; {} more were slow since the one before", self.unreported)?;
+            write!(f, "; {} more were slow since the last report", self.unreported)?;
         }
         write!(f, "; the next is reported above {} ms", millis(self.next_from))
     }
@@ -127,7 +127,7 @@ impl SlowRequests {
         let above = now.saturating_sub(self.bound_nanos);
         if above > 0 {
             let left = self.bound_nanos + above / LEFT.1 * LEFT.0;
-            // one that is reported meanwhile counts more
+            // a concurrent report counts more
             let _ = self.threshold_nanos.compare_exchange(now, left, relaxed, relaxed);
         }
     }

@@ -13,8 +13,8 @@ use crate::{AlignedBuf, DirectFile};
 pub enum RequestError {
     /// The buffer lies where the file cannot transfer to or from.
     #[error(
-        "a buffer at address {address:#x}: this file takes multiples of {alignment}; use an \
-         AlignedBuf made with that alignment, or open the file with FileOptions::direct(false)"
+        "a buffer at address {address:#x}: this file needs multiples of {alignment}; use an \
+         AlignedBuf of that alignment, or open the file with FileOptions::direct(false)"
     )]
     Buffer {
         /// Where it lies.
@@ -22,8 +22,8 @@ pub enum RequestError {
         /// What the address must be a multiple of, in bytes.
         alignment: usize,
     },
-    /// The file cannot transfer from this offset on.
-    #[error("the offset {offset}: this file takes multiples of {alignment}")]
+    /// The offset is not aligned for the file, or too large.
+    #[error("the offset {offset}: this file needs multiples of {alignment}")]
     Offset {
         /// The offset, in bytes.
         offset: u64,
@@ -32,8 +32,8 @@ pub enum RequestError {
     },
     /// The file cannot transfer this many bytes.
     #[error(
-        "a buffer of {len} bytes: this file takes multiples of {alignment}; hand over such a part \
-         with IoBuf::slice, or open the file with FileOptions::direct(false)"
+        "a buffer of {len} bytes: this file needs multiples of {alignment}; pass such a part with \
+         IoBuf::slice, or open the file with FileOptions::direct(false)"
     )]
     Length {
         /// The length, in bytes.
@@ -47,7 +47,7 @@ pub enum RequestError {
         /// How many there are.
         count: usize,
     },
-    /// A range that ends where no file does.
+    /// A range that ends beyond the largest offset of a file.
     #[error("{len} bytes from {offset} on: the end must not be beyond 2^63 - 1")]
     Range {
         /// Start of the range, in bytes.
@@ -55,7 +55,7 @@ pub enum RequestError {
         /// Length of the range, in bytes.
         len: u64,
     },
-    /// A range of no bytes, or buffers without any.
+    /// A range or buffers of 0 bytes.
     #[error("a request for 0 bytes: give at least 1")]
     Empty,
     /// It is not made longer ahead of its writes.

@@ -81,7 +81,7 @@ fn a_hook_may_ask_the_scheduler_and_panic() {
 }
 
 #[test]
-fn who_does_without_io_uring_is_told_why() {
+fn the_reason_for_not_using_io_uring_is_reported() {
     let engine = EngineConfig { backend: BackendChoice::IoUring, ..EngineConfig::default() };
     let has_ring = forebay::engine::Engine::new(&engine).is_ok();
     let (tell, events) = channel();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use forebay::{DiskConfig, DiskRates, Op, Policy, Scheduler};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
-/// Keeps what is said.
+/// Stores log messages.
 struct Lines(Mutex<Vec<(Level, String)>>);
 
 static LINES: Lines = Lines(Mutex::new(Vec::new()));

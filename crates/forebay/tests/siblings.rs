@@ -217,7 +217,7 @@ fn random(state: &mut u64) -> u64 {
 }
 
 #[test]
-fn whatever_others_write_or_cut_off_all_go_on_and_share_again() {
+fn processes_share_again_after_foreign_writes_and_truncations_of_the_segment() {
     let dir = directory();
     let path = dir.path().join("segment");
     let mut processes = [300, 100].map(|shares| Process::new(&path, shares, false));
@@ -295,7 +295,7 @@ fn a_segment_that_others_may_write_or_that_is_no_segment_is_refused() {
         "begun by one that ended"
     );
     file.set_len(100).unwrap();
-    says("not a segment of this version");
+    says("a segment of another version");
     fs::rename(&path, dir.path().join("other")).unwrap();
     symlink("other", &path).unwrap();
     says("symbolic link");

@@ -1,4 +1,4 @@
-//! What is told of requests that took long in the disk.
+//! Reports of requests that took long in the disk.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
 use std::sync::mpsc::{Receiver, channel};
@@ -102,7 +102,7 @@ fn a_request_of_a_file_is_reported() {
 }
 
 #[test]
-fn who_wants_none_is_reported_of_none() {
+fn without_an_event_hook_no_events_are_reported() {
     let (scheduler, told) = listened(builder().slow_requests(None));
     drop(scheduler.default_class().admit(Op::Read, 4096).unwrap());
     drop(scheduler);

@@ -197,7 +197,7 @@ impl Figure {
     }
 
     /// The same alongside what this null model gives.
-    pub(crate) fn beside(mut self, null: impl Into<String>, value: f64) -> Self {
+    pub(crate) fn compared_with(mut self, null: impl Into<String>, value: f64) -> Self {
         self.nulls.push(NullModel { name: null.into(), value });
         self
     }

@@ -171,7 +171,7 @@ mod tests {
         }
         let input = known("inputs: ['1']");
         assert_eq!(states(&input, column([0.0; 4]).collect())[1], State::Input);
-        let null = Figure::new("a", "ms", 5.0, 9.0).beside("no scheduler", 5.2);
+        let null = Figure::new("a", "ms", 5.0, 9.0).compared_with("no scheduler", 5.2);
         assert_eq!(states(&Known::default(), vec![null]), [State::Null]);
     }
 
@@ -181,11 +181,14 @@ mod tests {
         let figure = |published: f64| Figure::new("f", "MB/s", published, 1.0);
         let leaks = |figure: Figure, numbers: &[f64]| known.leaks(&[figure], numbers);
         let other = "other: no such figure";
-        assert_eq!(leaks(figure(520.0).beside("none", 1.0), &[518e6]), [other]);
-        assert_eq!(leaks(figure(518.0).beside("none", 1.0), &[]), ["f: it was given", other]);
+        assert_eq!(leaks(figure(520.0).compared_with("none", 1.0), &[518e6]), [other]);
+        assert_eq!(
+            leaks(figure(518.0).compared_with("none", 1.0), &[]),
+            ["f: it was given", other]
+        );
         let found = ["f: it stands in a disk or load", other];
         for number in [520.0, 520e3, 520.0 * 1024.0 * 1024.0] {
-            assert_eq!(leaks(figure(520.0).beside("none", 1.0), &[number]), found);
+            assert_eq!(leaks(figure(520.0).compared_with("none", 1.0), &[number]), found);
         }
         assert_eq!(leaks(figure(520.0), &[]), ["f: no null model", other]);
     }

@@ -1,6 +1,6 @@
 //! The published experiments, repeated under virtual time.
 //!
-//! Each has a folder, named for what it shows after the year of its article: what is said of it, its
+//! Each has a folder, named by the year of its article and its topic: what is said of it, its
 //! loads, disks and published figures as files, its analysis, and a snapshot of its report. A new
 //! one is a folder, and its place in [`all`]. `forebay reproduce` draws the charts.
 #![forbid(unsafe_code)]

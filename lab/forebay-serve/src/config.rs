@@ -1,4 +1,4 @@
-//! What a served disk is told alongside its model.
+//! The settings of a served disk, next to its model.
 
 use std::io;
 use std::path::PathBuf;

@@ -16,7 +16,7 @@ const COPIERS: usize = 2;
 /// The disk thread sends no larger replies itself: copiers them would hold up others.
 const SENT_INLINE_MAX: u64 = 16 << 10;
 
-/// How the kernel is told the result of a request.
+/// Replies to the kernel's requests.
 pub(crate) enum Reply {
     Read(ReplyData),
     Write(ReplyWrite),
@@ -102,7 +102,7 @@ pub(crate) fn spawn_copiers(
     Ok(sender)
 }
 
-/// What the kernel is told of an error of the store.
+/// The error code for an error of the store.
 pub(crate) fn errno(error: &io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_i32)
 }

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_what_was_discarded_is_zero() {
+    fn written_bytes_are_read_and_discarded_bytes_are_zero() {
         let store = Store::new(&ServeConfig::new(1 << 20)).unwrap();
         store.write(8192, &[7; 8192]).unwrap();
         assert_eq!(read(&store, 8192, 4096), [7; 4096]);

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_completed_after_a_cut_has_failed() {
+    fn completions_after_a_power_cut_are_errors() {
         let mut bed = Bed::new(1, 1 << 20);
         bed.write(0..1, 1);
         let flush = bed.cache.mark();

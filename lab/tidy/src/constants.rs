@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_left_out() {
+    fn text_that_is_no_number_is_left_out() {
         for text in [
             "const EMPTY: Self = Self { head: 0 };",
             "const ALL: [Self; 4] = [Self::Read];",

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_a_file_from_being_made_is_said() {
+    fn a_file_that_cannot_be_made_is_reported_with_the_reason() {
         for (errno, words) in [
             (Errno::ACCESS, "this user"),
             (Errno::ROFS, "read-only"),

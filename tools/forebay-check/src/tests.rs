@@ -132,7 +132,7 @@ fn the_directory_beneath_a_program_is_named() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_said_and_no_fault() {
+fn invisible_settings_are_reported_as_unknown() {
     let change = |environment: &mut Environment| {
         environment.io = Err("this user may not write there".into());
         environment.space = Err("no answer".into());

@@ -12,18 +12,18 @@ use crate::failure::Failure;
 
 /// Look for settings of kernel, filesystem and disk that cost throughput or latency.
 ///
-/// Takes well under a second, needs no root, and changes nothing: in each directory it makes one
-/// small file without a name, writes one block of it, and lets it go. The exit code is 0 when all
-/// is fine, 1 after warnings, and 2 after errors.
+/// Takes well under a second, needs no root, and leaves nothing behind: in each directory it makes
+/// one small unnamed file, writes one block, and removes it. The exit code is 0 if all is fine, 1
+/// after warnings, and 2 after errors.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The directories that data is or will be in
+    /// The directories that hold data, or will hold it
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// How to print what was found
+    /// How to print the findings
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Show also what is as it should be
+    /// Show also the checks that passed
     #[arg(long, short)]
     verbose: bool,
 }

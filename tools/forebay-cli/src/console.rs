@@ -44,5 +44,5 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 pub(crate) fn json(results: &impl Serialize) -> Result<String, Failure> {
     let json = serde_json::to_string_pretty(results);
     json.map(|json| json + "\n")
-        .map_err(|error| Failure::Run(format!("cannot write the results down: {error}")))
+        .map_err(|error| Failure::Run(format!("cannot format the results: {error}")))
 }

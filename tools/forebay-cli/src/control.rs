@@ -14,7 +14,7 @@ const PACE_MAX: f64 = 1000.0;
 /// What decides how much work --policy pace+window sends to the disk.
 #[derive(Args)]
 pub(crate) struct ControlOptions {
-    /// What decides how much work --policy pace+window sends to the disk [default: adaptive]
+    /// How --policy pace+window sizes the window and the pace [default: adaptive]
     #[arg(long, alias = "ceiling", value_enum)]
     control: Option<ControlName>,
     /// A constant window in disk time, and a constant pace as a factor on the rates of the
@@ -29,8 +29,8 @@ enum ControlName {
     /// requests
     #[value(alias = "knee")]
     Adaptive,
-    /// The rates of the properties file: never faster than they say, with at most two effective
-    /// goals of disk time in flight
+    /// The rates of the properties file are upper limits, with at most two effective goals of disk
+    /// time in flight
     #[value(alias = "figures")]
     Rates,
 }
@@ -71,7 +71,7 @@ impl FromStr for Fixed {
                 _ => return Err(format!("found `{part}`; expected window=TIME or pace=FACTOR")),
             }
         }
-        let window: Duration = window.ok_or("there is no window; add window=TIME")?;
+        let window: Duration = window.ok_or("the window is missing; add window=TIME")?;
         Ok(Self(FixedControl { window, pace_permille }))
     }
 }
@@ -83,7 +83,7 @@ fn pace(text: &str) -> Result<Option<u32>, String> {
     }
     let factor = text.parse().ok().filter(|factor| (0.001..=PACE_MAX).contains(factor));
     let factor: f64 = factor.ok_or_else(|| {
-        format!("found the pace `{text}`; expected a factor from 0.001 to {PACE_MAX}, or off")
+        format!("invalid pace `{text}`; expected a factor from 0.001 to {PACE_MAX}, or off")
     })?;
     Ok(Some((factor * 1000.0).round() as u32))
 }

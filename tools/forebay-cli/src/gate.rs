@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_compared_is_no_loss() {
+    fn incomparable_figures_are_no_loss() {
         assert!(matches!(undecided(Failure::Run(String::new())), Failure::Input(_)));
         assert!(matches!(undecided(Failure::Lost(String::new())), Failure::Lost(_)));
         assert!(outcome(&[]).is_ok());

@@ -18,49 +18,54 @@ use crate::info;
 use crate::interrupt::Interrupt;
 use crate::whole_number;
 
-/// Keep a latency goal for programs that cannot be changed, by the kernel's io.cost. Needs root.
+/// Meet a latency goal for unmodified programs with the kernel's io.cost. Needs root.
 ///
-/// With --calibrate it finds the settings that keep the goal and leave the most to others, with a load of
-/// its own, on a disk that nobody else uses. Without it, it holds a setting and the weights of classes
-/// until it is ended, and says whether the goal is kept. What it found on the machine is kept in
-/// /run/forebay/DEV.json, and put back at the end, or by --restore where it was killed.
+/// With --calibrate it finds the settings that meet the goal and leave the most to other classes.
+/// It uses a load of its own, on a disk that no other program uses. Without --calibrate it holds a
+/// setting and the weights of classes until it is ended, and reports whether the goal is met. It
+/// saves the old settings in /run/forebay/DEV.json, and restores them at the end, or with --restore
+/// after it was killed.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The disk, such as nvme0n1: no partition, and nothing made of disks
+    /// The disk, such as nvme0n1: not a partition, and not a device above disks
     #[arg(long, alias = "disk", value_name = "DEV", required_unless_present = "restore")]
     device: Option<String>,
-    /// The goal: CLASS:p95=2ms of reads, CLASS:writes:p95=5ms; without a class for --calibrate
+    /// The goal: CLASS:p95=2ms for reads, CLASS:writes:p95=5ms for writes; without a class for
+    /// --calibrate
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse, required_unless_present = "restore")]
     goal: Option<Goal>,
-    /// What the disk can do: a forebay.yaml of `forebay tune`, or an io-properties file
+    /// The properties of the disk: a forebay.yaml of `forebay tune`, or an io-properties file
     #[arg(long, value_name = "FILE", required_unless_present = "restore")]
     properties: Option<PathBuf>,
     /// A class: NAME=CGROUP:WEIGHT, or NAME=process:PATTERN:WEIGHT for processes with PATTERN in their
     /// titles, which are moved into a cgroup
     #[arg(long, value_name = "CLASS")]
     class: Vec<ClassSpec>,
-    /// The rate of the setting, in percent of the model; --calibrate finds it
+    /// The rate of the setting, in percent of the model, as --calibrate found it
     #[arg(long, value_name = "N", default_value_t = 80, value_parser = whole_number::within::<u32>(5..=150))]
     rate: u32,
-    /// From which latency on the kernel lowers that rate, in goals, or off; --calibrate finds it too
+    /// The latency above which the kernel lowers that rate, as a multiple of the goal, or off; as
+    /// --calibrate found it
     #[arg(long, value_name = "N|off", default_value = "4", value_parser = Bound::parse)]
     bound: Bound,
-    /// Find the settings that keep the goal and leave the most to others, in at most five minutes
+    /// Find the settings that meet the goal and leave the most to other classes, in at most five
+    /// minutes
     #[arg(long, requires = "dir", conflicts_with = "class")]
     calibrate: bool,
     /// Measure each setting of a grid once instead of searching, which takes six minutes
     #[arg(long, requires = "calibrate")]
     grid: bool,
-    /// Where --calibrate makes its files: a directory on the disk, or with --overwrite-device the disk
+    /// The place for the files of --calibrate: a directory on the disk, or with --overwrite-device
+    /// the disk
     #[arg(long, value_name = "DIR", requires = "calibrate")]
     dir: Option<PathBuf>,
-    /// The data on the disk named with --dir may be destroyed
+    /// Allow the data on the disk named with --dir to be destroyed
     #[arg(long, requires = "calibrate")]
     overwrite_device: bool,
-    /// Say what would be done, and change nothing
+    /// Print what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Put back what a governor of this disk has changed
+    /// Restore the settings that a killed governor of this disk has changed
     #[arg(long, value_name = "DEV", conflicts_with_all = ["device", "goal", "calibrate"])]
     restore: Option<String>,
 }
@@ -99,7 +104,8 @@ impl Goal {
         let target = target.map_err(|error| error.to_string())?;
         if target.is_in_disk() {
             return Err(
-                "a goal is of the time since a request was handed over; leave `disk:` out".into()
+                "a goal counts from when a request is passed to the kernel; leave `disk:` out"
+                    .into(),
             );
         }
         Ok(Self { class, target })
@@ -119,7 +125,7 @@ impl From<GovernError> for Failure {
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if let Some(disk) = &options.restore {
-        let text = if restore(disk)? { "put back" } else { "there is nothing to put back" };
+        let text = if restore(disk)? { "restored" } else { "nothing to restore" };
         return print(&format!("{text}\n"));
     }
     let (Some(disk), Some(goal), Some(properties)) =
@@ -157,7 +163,9 @@ impl Options {
         let named = |name: &String| self.class.iter().position(|class| class.name == *name);
         let goal_class = goal.class.as_ref().and_then(named).ok_or_else(|| {
             let example = "--goal db:p95=2ms --class db=system.slice/postgresql.service:1000";
-            Failure::Input(format!("the goal needs a class of those of --class, such as {example}"))
+            Failure::Input(format!(
+                "the goal needs one of the classes of --class, such as {example}"
+            ))
         })?;
         let mut names: Vec<&str> = self.class.iter().map(|class| class.name.as_str()).collect();
         names.sort_unstable();
@@ -203,7 +211,7 @@ impl Options {
         }
         let seconds = found.took.as_secs();
         let cut =
-            if found.is_cut_short { "; the time was up before the search was over" } else { "" };
+            if found.is_cut_short { "; the time was up before the search had ended" } else { "" };
         let _ = writeln!(
             text,
             "{seconds} s, {} writes of io.cost.qos, the longest {:.0} ms{cut}",
@@ -212,7 +220,7 @@ impl Options {
         );
         let Some((best, _)) = found.search.best() else {
             print(&text)?;
-            return Err(Failure::NoRegion(format!("no setting keeps {} on this disk", plan.goal)));
+            return Err(Failure::NoRegion(format!("no setting meets {} on this disk", plan.goal)));
         };
         let _ =
             write!(text, "\nthe best for {}: {best}\n{}", plan.goal, lines(plan, machine, best)?);
@@ -227,7 +235,7 @@ fn check_place(plan: &Plan, machine: &Machine, dir: &Path) -> Result<(), Failure
     })?;
     let device = stack.block_device().and_then(|number| BlockDevice::find(machine, number));
     let device = device.ok_or_else(|| {
-        Failure::Input(format!("`{}` is on no disk; name a directory on one", dir.display()))
+        Failure::Input(format!("`{}` is not on a disk; name a directory on one", dir.display()))
     })?;
     let below = device.leaves();
     if below.iter().all(|disk| disk.disk == plan.disk.name) {
@@ -235,7 +243,7 @@ fn check_place(plan: &Plan, machine: &Machine, dir: &Path) -> Result<(), Failure
     }
     let below: Vec<&str> = below.iter().map(|disk| disk.disk.as_str()).collect();
     let (dir, disk) = (dir.display(), &plan.disk.name);
-    Err(Failure::Input(format!("`{dir}` is on {}, and not on {disk} alone", below.join(", "))))
+    Err(Failure::Input(format!("`{dir}` is on {}, not only on {disk}", below.join(", "))))
 }
 
 /// What is written where.

@@ -4,16 +4,17 @@ use forebay_growth::{Grown, Strategy};
 use forebay_report::{Chart, Mark, Table, size};
 
 /// What the columns of [`table`] are.
-pub(crate) const EXTENTS: &str = "Extents are those of FIEMAP after a flush; the last columns say how many of them begin at \
-     multiples of that size on the device of the file system. Fewer and aligned ones are better: \
-     requests are split at their ends.";
+pub(crate) const EXTENTS: &str = "Extents are those of FIEMAP after a flush; the last columns \
+                                  have the number of extents that begin at multiples of that size \
+                                  on the device of the file system. Fewer and aligned extents are \
+                                  better: requests are split at their ends.";
 
 /// A row for each way.
 pub(crate) fn table(growth: &[Grown]) -> Table {
     let first = growth.first();
     let request = first.map_or(0, |grown| u64::from(grown.request_bytes));
     let bytes = first.map_or(0, |grown| grown.file_bytes);
-    let title = format!("files that grow to {} by writes of {}", size(bytes), size(request));
+    let title = format!("files that grow to {} with writes of {}", size(bytes), size(request));
     let columns = ["", "files", "MB/s", "extents per file", "at 4 KiB", "at 64 KiB", "at 1 MiB"];
     let mut table = Table::new(&title, &columns);
     for grown in growth {

@@ -23,7 +23,7 @@ impl Interrupt {
             if raised.swap(true, Ordering::Relaxed) {
                 process::exit(130);
             }
-            note("ending; once more to end at once");
+            note("ending; press Ctrl-C again to end at once");
         })
         .map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?;
         Ok(interrupt)

@@ -37,7 +37,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// What tells scripts how it ended.
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 failed while running; 2 an option or a file is not usable; 3 `explore`
+Exit codes: 0 done; 1 failed while running; 2 an option or a file is invalid; 3 `explore`
 measured and saved a surface, but no region keeps a requested goal; 130 interrupted. Comparisons
 (`tune --diff`, `tune --history`, `bench --diff`): 1 a regression was found, 2 not comparable.
 `forebay check`, `rm`, `run` and `trace` have exit codes of their own: see their help.";

@@ -33,33 +33,33 @@ const TAU_2016_NANOS: u64 = 100_000_000;
 /// How a load is run and scheduled, and how the results are shown.
 #[derive(Args)]
 pub(crate) struct LoadOptions {
-    /// A file of priority classes for the jobs to run in, and of groups of these
+    /// A file with priority classes for the jobs, and groups of classes
     #[arg(long, value_name = "FILE")]
     sched_groups: Option<PathBuf>,
-    /// How long to measure
+    /// The duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span::parse_positive)]
     pub(crate) duration: Duration,
-    /// How long to run before measuring
+    /// The duration of the run before the measurement
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span::parse)]
     pub(crate) warmup: Duration,
     /// Number of shards [default: one per processor; 2 on a simulated disk]
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=SHARDS_MAX as u64))]
     pub(crate) shards: Option<u32>,
-    /// What the disk can do: an io-properties file, or a forebay.yaml [default: a real disk is
-    /// probed for some seconds; a simulated one is known]
+    /// The properties of the disk: an io-properties file, or a forebay.yaml [default: a real disk
+    /// is probed for some seconds; those of a simulated disk are known]
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// How much disk time the window begins with, if the disk does not need more; trials change it
-    /// from there. --latency-target bounds latencies [default: as much as the disk needs; 0.75ms
+    /// The disk time with which the window begins, unless the disk needs more; trials change it
+    /// later. Use --latency-target to bound latencies [default: as much as the disk needs; 0.75ms
     /// with --control rates]
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     latency_goal: Option<Duration>,
     #[command(flatten)]
     control: ControlOptions,
-    /// A latency target from enqueueing to completion, while others wait: a percentile of reads,
-    /// such as p95=1ms or p99.9=2ms, or of writes, such as writes:p95=5ms; in the disk alone with
-    /// disk:p95=1ms; or off. While it is missed, less is sent to the disk, as long as that improves
-    /// the latency [default: that of --properties]
+    /// A latency target from enqueueing to completion, which applies while other requests wait: a
+    /// percentile of reads, such as p95=1ms or p99.9=2ms, or of writes, such as writes:p95=5ms;
+    /// only of the time in the disk with disk:p95=1ms; or off. While it is missed, less is sent to
+    /// the disk, as long as that improves the latency [default: that of --properties]
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
     /// How the scheduler decides when a request may go to the disk
@@ -80,7 +80,7 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_enum, value_name = "WITH")]
     compare: Option<Baseline>,
     /// Write a page with findings, totals and charts over time; results in JSON or YAML get the
-    /// same series (`series`)
+    /// same time series (`series`)
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// How to print the results
@@ -98,7 +98,7 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
 enum Baseline {
     /// Compare with the same load without a scheduler
     None,
-    /// Compare with nothing: there is one run
+    /// Do not compare: run only once
     Off,
 }
 
@@ -150,7 +150,7 @@ impl Format {
             Self::Text => Ok(text(report)),
             Self::Json => json(report),
             Self::Yaml => serde_saphyr::to_string(report)
-                .map_err(|error| Failure::Run(format!("cannot write the results down: {error}"))),
+                .map_err(|error| Failure::Run(format!("cannot format the results: {error}"))),
         }
     }
 }
@@ -237,8 +237,8 @@ impl LoadOptions {
         let goal = Duration::from_nanos(group.effective_goal().as_nanos_ceil());
         if disk.rates.is_some() && goal > asked {
             note(format_args!(
-                "the goal is {goal:.1?}, in place of --latency-goal {:.1?}: within that this disk \
-                 answers no single request, or not 128 KiB, and would idle",
+                "the goal is {goal:.1?} instead of --latency-goal {:.1?}: within that time this \
+                 disk cannot do a single request, or not 128 KiB, and would idle",
                 asked
             ));
         }
@@ -295,8 +295,8 @@ pub(crate) struct RegionOptions {
     /// p95=1ms [default: nearest to the latency target of reads, or else to the effective goal]
     #[arg(long, value_name = "GOAL")]
     region_goal: Option<Goal>,
-    /// Ignore the regions of a forebay.yaml: a mix of reads and writes costs the sum of what its
-    /// reads and its writes cost alone
+    /// Ignore the regions of a forebay.yaml: a mix of reads and writes then costs as much as its
+    /// reads and its writes cost separately
     #[arg(long, conflicts_with = "region_goal")]
     no_region: bool,
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Reads a whole number in `range`; what else is given is told which are.
+/// Reads a whole number in `range`; the error for other values states the range.
 pub(crate) fn within<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_in_the_range_is_told_the_range() {
+    fn numbers_out_of_range_are_refused_with_the_range() {
         let shards = within::<u32>(1..=256);
         assert_eq!(["1", "256"].map(&shards), [Ok(1), Ok(256)]);
         for wrong in ["", "0", "257", "x", "-1", "1.5", "99999999999999999999"] {

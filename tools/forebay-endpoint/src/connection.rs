@@ -184,9 +184,13 @@ fn answer(request: &[u8], page: &mut dyn FnMut() -> Arc<Response>) -> Option<Arc
     Some(match (method, path) {
         (b"GET", b"/metrics") => page(),
         (b"GET", b"/") => Response::new("200 OK", "text/plain", "forebay: see /metrics\n".into()),
-        (b"GET", _) => {
-            Response::new("404 Not Found", "text/plain", "there is only /metrics\n".into())
-        }
+        (b"GET", _) => Response::new(
+            "404 Not Found",
+            "text/plain",
+            "not found; the metrics are at \
+                                                          /metrics\n"
+                .into(),
+        ),
         _ => {
             Response::new("405 Method Not Allowed\r\nallow: GET", "text/plain", "only GET\n".into())
         }

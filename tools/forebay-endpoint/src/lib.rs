@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_there_are_have_their_turn_however_many_come() {
+    fn present_waiters_have_their_turn_however_many_come() {
         const COME: usize = 100;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();

@@ -109,7 +109,7 @@ impl<F: Fn() -> String> Page<F> {
             Err(payload) => {
                 // Dropping it may panic again.
                 std::mem::forget(payload);
-                let body = "what makes the text has panicked: see the program's log\n";
+                let body = "the source of the metrics panicked: see the program's log\n";
                 Response::new("500 Internal Server Error", "text/plain", body.into())
             }
         }

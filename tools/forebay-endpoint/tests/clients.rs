@@ -57,7 +57,7 @@ fn a_timeout_that_no_clock_reaches_is_none() {
 }
 
 #[test]
-fn who_has_its_answer_makes_way_before_who_is_only_slow() {
+fn completed_waiters_lose_their_place_before_slow_ones() {
     let endpoint = start(2, Duration::from_secs(600), || "text".into());
     let mut slow = connect(&endpoint);
     let mut answered = connect(&endpoint);
@@ -264,7 +264,7 @@ fn an_address_in_use_is_named() {
 }
 
 #[test]
-fn who_takes_an_old_text_too_slowly_is_cut_off_for_the_next_ones() {
+fn slow_readers_of_an_old_text_are_disconnected() {
     const LEN: usize = 32 << 20;
     let counter = AtomicUsize::new(0);
     let endpoint = start(8, Duration::from_secs(600), move || {

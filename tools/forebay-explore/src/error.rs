@@ -9,8 +9,8 @@ use crate::goal::Goal;
 pub enum Error {
     /// Too few loads with reads were measured, or none with writes.
     #[error(
-        "{found} usable cells; a fit needs at least {least}, of reads alone and of reads with writes: \
-         measure more loads, with --grid of 6 or more or with --full, or lower rates"
+        "{found} usable cells; a fit needs at least {least}, both of reads alone and of reads \
+         with writes: measure more loads, with --grid of 6 or more or with --full, or lower rates"
     )]
     TooFewCells {
         /// How many there are.
@@ -19,7 +19,7 @@ pub enum Error {
         least: usize,
     },
     /// The percentile was not measured.
-    #[error("the surface has no {percentile}; ask for one that it has, with --goal: {known}")]
+    #[error("the surface has no {percentile}; use one of these with --goal: {known}")]
     NoPercentile {
         /// The one that was asked for.
         percentile: &'static str,
@@ -28,8 +28,8 @@ pub enum Error {
     },
     /// No disk time is left for a queue, or not even for the request.
     #[error(
-        "the goal {goal} is below what a read takes in the idle disk, {base}: ask for more, such \
-         as --goal {goal_possible}"
+        "the goal {goal} is below the latency of the idle disk, {base}: use a longer one, such as \
+         --goal {goal_possible}"
     )]
     BelowBase {
         /// The goal.
@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// Every load breaks the goal.
     #[error(
-        "no load of the surface keeps {goal}; the least that was measured is {least}: ask for more, \
+        "no load of the surface keeps {goal}; the shortest measured is {least}: use a longer one, \
          such as --goal {goal_possible}"
     )]
     NothingMeets {

@@ -13,8 +13,8 @@ use crate::{between, power, radii};
 
 /// From this sum of over and waste on, no region is said to fit.
 const POOR: f64 = 0.4;
-/// A region is no use that breaks the goal with this many of what it allows, or forbids this many
-/// of what keeps it.
+/// A region is unusable if it breaks the goal with this many of the allowed loads, or forbids this
+/// many of what keeps it.
 const OVER_MAX: f64 = 0.5;
 const WASTE_MAX: f64 = 0.9;
 /// Steps of the safe region.
@@ -65,7 +65,7 @@ impl Fit {
         self.kind == Kind::Safe || self.quality.sum() > POOR
     }
 
-    /// Whether it is no use: most loads that it allows break the goal, or it forbids nearly all
+    /// Whether it is unusable: most loads that it allows break the goal, or it forbids nearly all
     /// that keep it.
     pub fn is_worthless(&self) -> bool {
         self.quality.over > OVER_MAX || self.quality.waste > WASTE_MAX

@@ -95,7 +95,10 @@ impl FromStr for Goal {
         let number: f64 = number.parse().map_err(|_| wrong())?;
         let latency_us = number * scale;
         if !(f64::MIN_POSITIVE..=LATENCY_MAX_US).contains(&latency_us) {
-            return Err(format!("`{time}` is no latency; expected more than 0, to a minute"));
+            return Err(format!(
+                "`{time}` is not a valid latency; expected more than 0, up to a \
+                                minute"
+            ));
         }
         Ok(Self { percentile: percentile.ok_or_else(wrong)?, latency_us })
     }

@@ -13,10 +13,10 @@ use crate::report;
 const BORDER_STEPS: usize = 256;
 
 /// What stands on a map.
-const MAP_LEGEND: [&str; 1] = ["On the maps each field is a load that was measured. Its colour \
-    is the latency; a hatched field is a load of which the disk did less than 97 %. A cross is a \
-    load that is allowed and breaks the goal (over), a circle one that is forbidden and keeps it \
-    (waste). The dotted line is where the goal breaks, the whole line the border of the region."];
+const MAP_LEGEND: [&str; 1] = ["On the maps each field is a measured load. Its colour is the \
+    latency; a hatched field is a load of which the disk did less than 97 %. A cross is an allowed \
+    load that breaks the goal (over), a circle a forbidden one that keeps it (waste). The dotted \
+    line is where the goal breaks, the solid line the border of the region."];
 
 /// The heat maps of the fits below each other, as an SVG document.
 pub fn svg(surface: &Grid, fits: &[Fit]) -> String {

@@ -145,8 +145,8 @@ pub(crate) fn measured(grid: &Grid) -> String {
     let (cells, missed) = (grid.cells().len(), grid.missed().len());
     let mut text = format!("{cells} loads measured, {missed} missed by more than 3 %.");
     if !grid.is_matrix() {
-        text += " They lie where a goal begins to break; those between are taken from what is \
-                 around them, also where the fit is judged.";
+        text += " They lie where a goal begins to break; loads in between are interpolated from \
+                 their neighbours, also where the fit is judged.";
     }
     let timed_too = |cell: &&Cell| is_timed(grid, (cell.write_bandwidth, cell.read_iops));
     let with_reads = || grid.cells().iter().filter(timed_too);
@@ -166,16 +166,17 @@ pub(crate) fn measured(grid: &Grid) -> String {
 
 /// What the words of table and maps mean.
 pub(crate) const LEGEND: [&str; 4] = [
-    "goal: a percentile of the latency of reads, or where that is said of writes, and how long it may be. A load keeps it or breaks \
-     it. region: the loads that the scheduler lets through: `p = N` has the border (writes/a)^p + \
-     (reads/b)^p = 1, which is straight at 1, sags towards the origin below, and bulges above; `N \
-     radii` is drawn through so many points; `safe` allows nothing that was seen to break the goal.",
-    "over: of the loads that the region allows, those that break the goal. waste: of the loads that \
-     keep it, those that the region forbids. Both are counted on loads left out of the fit.",
-    "line: the straight line between the most reads and the most writes, which is what is believed \
-     of a disk without a region.",
-    "The last columns are what the region allows of reads alone, of both in equal disk time, and of \
-     writes alongside a few reads.",
+    "goal: a percentile of the latency of reads, or of writes where stated, and its maximum. A \
+     load keeps it or breaks it. region: the loads that the scheduler allows: `p = N` has the \
+     border (writes/a)^p + (reads/b)^p = 1, which is straight for p = 1, bends towards the origin \
+     below 1, and away from it above 1; `N radii` is drawn through N points; `safe` allows no \
+     measured load that breaks the goal.",
+    "over: the part of the allowed loads that break the goal. waste: the part of the loads within \
+     the goal that the region forbids. Both are counted on loads left out of the fit.",
+    "line: the straight line between the highest rates of reads and of writes, which the \
+     scheduler assumes for a disk without a region.",
+    "The last columns are the rates that the region allows: of reads alone, of both in equal disk \
+     time, and of writes alongside a few reads.",
 ];
 
 pub(crate) fn table(surface: &Grid, fits: &[Fit]) -> Table {
@@ -221,20 +222,20 @@ pub(crate) fn advice(fits: &[Fit]) -> impl Iterator<Item = String> {
         fit if fit.is_worthless() => Some(worthless(fit)),
         fit if fit.is_poor() => Some(poor(fit)),
         fit if fit.is_unbounded => Some(format!(
-            "{}: every load that was measured keeps it, so the region ends where the measurement \
-             does, and nothing is known of more. Ask for a shorter latency.",
+            "{}: every measured load keeps it, so the region ends where the measurement does, and \
+             higher loads are unknown. Use a shorter latency.",
             fit.goal
         )),
         _ => None,
     })
 }
 
-/// Why a region is no use.
+/// Why a region is unusable.
 pub fn worthless(fit: &Fit) -> String {
     let Quality { over, waste } = fit.quality;
     format!(
-        "{}: the region is no use, and is not written into a forebay.yaml: {} of the loads that it \
-         allows break the goal, and it forbids {} of those that keep it. Ask for a longer latency.",
+        "{}: the region is unusable, and is not written to forebay.yaml: {} of the loads that it \
+         allows break the goal, and it forbids {} of those that keep it. Use a longer latency.",
         fit.goal,
         percent(over),
         percent(waste)
@@ -245,13 +246,13 @@ fn poor(fit: &Fit) -> String {
     let goal: Goal = fit.goal;
     if fit.kind == Kind::Safe {
         return format!(
-            "{goal}: no region fits this disk well. What is given allows no load that was seen to \
-             break the goal; ask for a longer latency to use more of the disk."
+            "{goal}: no region fits this disk well. This one allows no measured load that breaks \
+             the goal; use a longer latency to use more of the disk."
         );
     }
     format!(
-        "{goal}: no region fits this disk well, since loads inside of it break the goal too: the \
-         one given is the least wrong. Ask for a longer latency."
+        "{goal}: no region fits this disk well, since loads inside of it break the goal too: this \
+         one is the least wrong. Use a longer latency."
     )
 }
 

@@ -107,8 +107,8 @@ pub enum SimulatedLoadError {
     },
     /// Nothing says what a discard costs the disk.
     #[error(
-        "nothing says what a discard costs this disk: leave out --trim, or name a file of a disk of \
-         the kind flash that states discard_command and discard_bandwidth"
+        "the file does not state the cost of a discard: leave out --trim, or name a file of a \
+         disk of the kind flash that states discard_command and discard_bandwidth"
     )]
     NoDiscards,
 }

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_less_than_its_part_gets_it_and_leaves_the_rest() {
+    fn a_process_that_wants_less_than_its_part_leaves_the_rest() {
         let all = [demand(1, false, Some(10_000.0)), demand(1, true, None), demand(3, true, None)];
         let Prediction { grants, time, .. } = predict(&Shape::LINE, FIGURES, &all);
         assert!((time - 1.0).abs() < 1e-3, "{time}");

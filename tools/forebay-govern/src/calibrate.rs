@@ -1,4 +1,4 @@
-//! Finding the setting that keeps a goal, with a load of its own on an idle disk.
+//! Calibration: finds the setting that meets a goal, with a load of its own on an idle disk.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,56 +16,57 @@ use crate::search::{Measured, Search, grid};
 use crate::state_file::STATE_DIRECTORY;
 use crate::tracer::Tracer;
 
-/// The weights of the reads, a writer and a reader of much.
+/// The weights of the goal's reads, of the writer, and of the sequential reader.
 const WEIGHTS: [(&str, u32); 3] = [("reads", 1000), ("writer", 100), ("reader", 50)];
-/// The part of the disk's requests per second that the reads are.
+/// The goal's reads are one in this many of the disk's random reads per second.
 const READS_PART: u64 = 8;
 const STREAMS_MAX: u64 = 40;
-/// This many reads per second of one stream.
+/// The reads per second of one stream.
 const STREAM_RATE: u64 = 25;
-/// For how long one setting is measured.
+/// How long a setting is measured.
 const WINDOW: Duration = Duration::from_secs(5);
-/// What a setting takes to have an effect.
+/// How long a setting takes to have its effect.
 const SETTLE: Duration = Duration::from_secs(1);
-/// What a queue that an earlier setting has left may take to go.
+/// The longest time for the disk to work off the queue of an earlier setting.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
-/// Until the load has written its data and begun.
+/// How long the load takes to write its data and to begin.
 const BEGIN: Duration = Duration::from_secs(4);
+/// The time between two checks of the load.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long all may take.
+/// The longest duration of a calibration.
 const BUDGET: Duration = Duration::from_secs(285);
 
-/// How the load of a calibration is made.
+/// The load of a calibration.
 #[derive(Clone, Debug)]
 pub struct CalibrationLoad {
-    /// The program, whose `bench` makes it.
+    /// The program whose command `bench` makes the load.
     pub program: PathBuf,
-    /// The options of `bench` that say on which disk, and what it can do.
+    /// The options of `bench` that name the disk and its properties.
     pub place: Vec<OsString>,
-    /// Whether parts of one device are used, as `place` says.
+    /// Whether `place` names a device, of which each job uses a part.
     pub is_device: bool,
 }
 
-/// What a calibration has found.
+/// The result of a calibration.
 #[derive(Clone, Debug)]
 pub struct Calibrated {
-    /// All that was measured.
+    /// The search with all measurements.
     pub search: Search,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
-    /// Whether the time was up before the search was over.
+    /// Whether the time was up before the search had ended.
     pub is_cut_short: bool,
-    /// What the settings did to the disk.
+    /// The writes of `io.cost.qos`, which held up the disk.
     pub writes: QosWrites,
 }
 
-/// Measures settings until the best is found, and puts everything back; with `all_of_grid`, each
-/// once.
+/// Measures settings until the best is found, or with `all_of_grid` each setting once. Then it restores
+/// everything.
 ///
-/// `is_ended` is asked often; `say` gets a line for each measurement.
+/// It ends soon after `is_ended` returns true. `say` gets a line for each measurement.
 ///
 /// # Errors
-/// Something is missing, the load fails, or it was ended.
+/// A requirement is missing, the load failed, or it was ended.
 pub fn calibrate(
     plan: &Plan,
     machine: &Machine,
@@ -80,7 +81,7 @@ pub fn calibrate(
     governed.end(done)
 }
 
-/// A calibration that is running.
+/// A running calibration.
 struct Run<'a, 'b> {
     governed: &'a mut Governed<'b>,
     tracer: Tracer,
@@ -88,11 +89,11 @@ struct Run<'a, 'b> {
     jobs: Vec<Job>,
     is_ended: &'a dyn Fn() -> bool,
     began: Instant,
-    /// How long the reads of the last measurement took, which may be still in the disk.
+    /// The latency of the last measurement's reads, which may still be in the disk.
     left: Duration,
 }
 
-/// A process that makes load; it ends with this value.
+/// A process that makes load. It ends when this value is dropped.
 struct Job {
     name: &'static str,
     child: Child,
@@ -174,7 +175,7 @@ impl<'a, 'b> Run<'a, 'b> {
         let rate = |index: usize| (after[index].saturating_sub(before[index])) as f64 / seconds;
         let work = self.governed.plan.costs.disk_time([rate(0), rate(1)]);
         let goal = self.governed.plan.goal;
-        // reads that get nothing at all take for ever
+        // Without a single completed read the latency is at least this.
         let latency = percentile(&mut latencies, goal.permille()).unwrap_or(DRAIN_MAX);
         self.left = if latency > goal.latency() { latency } else { Duration::ZERO };
         let part = latency.as_secs_f64() / goal.latency().as_secs_f64();
@@ -184,7 +185,7 @@ impl<'a, 'b> Run<'a, 'b> {
         Ok(())
     }
 
-    /// Lets the load run for a while; what its reads took.
+    /// Lets the load run for `time`. Returns the latencies of its reads.
     fn watch(&mut self, time: Duration) -> Result<Vec<Duration>, GovernError> {
         let began = Instant::now();
         let mut latencies = Vec::new();
@@ -208,7 +209,7 @@ impl<'a, 'b> Run<'a, 'b> {
         Ok(latencies)
     }
 
-    /// What the reader and the writer have done so far: bytes read and written.
+    /// The bytes that the sequential reader has read and the writer has written so far.
     fn bytes(&self) -> [u64; 2] {
         let of = |name: &str, key: &str| {
             let stat = fs::read_to_string(self.cgroup.join(name).join("io.stat"));
@@ -222,7 +223,7 @@ impl<'a, 'b> Run<'a, 'b> {
     }
 }
 
-/// The value that this many of 1000 do not exceed.
+/// The percentile in thousandths. `None` without values.
 pub(crate) fn percentile(latencies: &mut [Duration], permille: u32) -> Option<Duration> {
     let last = latencies.len().checked_sub(1)?;
     let index = (latencies.len() * permille as usize).div_ceil(1000).saturating_sub(1).min(last);
@@ -259,7 +260,7 @@ impl Job {
         Ok(job)
     }
 
-    /// An error once it has ended.
+    /// Fails if the process has ended.
     fn check(&mut self) -> Result<(), GovernError> {
         if let Ok(None) = self.child.try_wait() {
             return Ok(());
@@ -270,7 +271,7 @@ impl Job {
     }
 }
 
-/// The job file of one process.
+/// The text of the job file for one process.
 fn yaml(plan: &Plan, name: &str) -> String {
     let [iops, _] = plan.costs.iops;
     let (kind, streams, size, more, options) = match name {

@@ -1,4 +1,4 @@
-//! What is changed on the machine, and how all of it is put back.
+//! The changes of the machine's settings, and how they are restored.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,7 +10,7 @@ use crate::error::GovernError;
 use crate::files::{Files, is_gone};
 use crate::state_file::StateFile;
 
-/// Tells one run of the machine from another.
+/// The file with the id of the machine's present boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// With fewer changes nothing is forgotten.
@@ -20,23 +20,24 @@ const CHANGES_MIN: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// All of the file.
+    /// The whole file is the setting.
     Whole,
-    /// The word in brackets.
+    /// The setting is the word in brackets.
     Chosen,
-    /// The line of the disk, which `default` takes away.
+    /// The setting is the line of the disk, which `default` removes.
     Weight,
-    /// The line of the disk in `io.cost.qos`, whose figures are the kernel's where it has `ctrl=auto`.
+    /// The setting is the line of the disk in `io.cost.qos`. With `ctrl=auto` its figures are the
+    /// kernel's.
     Qos,
-    /// The same in `io.cost.model`.
+    /// The setting is the line of the disk in `io.cost.model`.
     Model,
-    /// Whether the cgroups below may use the io controller.
+    /// The setting is whether the cgroups below may use the io controller.
     Controller,
-    /// Of a tracepoint: `none` where there is no filter, which 0 takes away.
+    /// The setting is the filter of a tracepoint: `none` without a filter, which writing 0 removes.
     Filter,
 }
 
-/// One thing that is not as it was found.
+/// One change of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Change {
@@ -45,7 +46,7 @@ enum Change {
         kind: Kind,
         found: String,
     },
-    /// A cgroup; the processes of a load end with it.
+    /// A cgroup was made. The processes of a load end with theirs.
     Directory {
         path: PathBuf,
         is_load: bool,
@@ -58,18 +59,18 @@ enum Change {
     },
 }
 
-/// What was found, as it is in the state file.
+/// The settings before the changes, as the state file holds them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Found {
     boot: String,
     disk: String,
     number: String,
-    /// Which of the disks that had the name this is.
+    /// The sequence number of the disk, which differs from that of other disks with the same name.
     sequence: String,
     changes: Vec<Change>,
 }
 
-/// Changes of the files of a machine, each kept in the state file before it is made.
+/// The changes of a machine. Each is recorded in the state file before it is made.
 #[derive(Debug)]
 pub(crate) struct Changes<F> {
     pub(crate) files: F,
@@ -80,7 +81,7 @@ pub(crate) struct Changes<F> {
 }
 
 impl<F: Files> Changes<F> {
-    /// Puts back first what an earlier governor of the disk has left.
+    /// Begins, after restoring the changes that an earlier governor of the disk has left.
     pub(crate) fn begin(
         files: F,
         state: StateFile,
@@ -98,7 +99,7 @@ impl<F: Files> Changes<F> {
         Ok(Self { files, state, found, forget_at: CHANGES_MIN })
     }
 
-    /// Keeps what a setting is, before any change; a file that is missing is none.
+    /// Records a setting before it is changed. A missing file is ignored.
     pub(crate) fn keep(&mut self, kind: Kind, path: &Path) -> Result<(), GovernError> {
         let is_kept =
             |change: &Change| matches!(change, Change::Setting { path: kept, .. } if kept == path);
@@ -107,7 +108,7 @@ impl<F: Files> Changes<F> {
         }
         let found = match self.files.read(path) {
             Ok(text) => kind.found(&text, &self.found.number),
-            // some disks do not show all of their settings
+            // Some disks do not have all settings.
             Err(error) if is_gone(&error) || error.kind() == io::ErrorKind::InvalidInput => {
                 return Ok(());
             }
@@ -162,7 +163,8 @@ impl<F: Files> Changes<F> {
         self.files.make_directory(path).map_err(GovernError::at(path))
     }
 
-    /// Moves a process, which may be gone by then; `started` tells it from a later one of its number.
+    /// Moves a process, which may have ended. `started` identifies it among processes with the same
+    /// number.
     pub(crate) fn move_process(
         &mut self,
         (pid, started): (u32, u64),
@@ -203,14 +205,14 @@ impl<F: Files> Changes<F> {
         Ok(())
     }
 
-    /// Puts all back.
+    /// Restores all changes.
     pub(crate) fn put_back(&self) -> Result<(), GovernError> {
         put_back(&self.files, &self.state).map(drop)
     }
 }
 
 impl Kind {
-    /// What `text` says of the disk of this number.
+    /// The setting of the disk with this number in `text`.
     fn found(self, text: &str, number: &str) -> String {
         let text = text.trim_end();
         let line = || text.lines().find(|line| line.split(' ').next() == Some(number));
@@ -239,7 +241,7 @@ impl Kind {
 }
 
 impl Change {
-    /// Puts it back, where it is not as it was found and there still is such a thing.
+    /// Restores the setting, if it still exists and differs from the recorded one.
     fn put_back(&self, files: &impl Files, found: &Found) -> io::Result<()> {
         let is_other_disk = || sequence(files, &found.disk) != found.sequence;
         match self {
@@ -253,7 +255,7 @@ impl Change {
                     return Ok(());
                 }
                 match files.write(path, before) {
-                    // others use what this governor has enabled
+                    // Other programs use the controller that this governor has enabled.
                     Err(error) if *kind == Kind::Controller && is_busy(&error) => Ok(()),
                     written => written,
                 }
@@ -297,13 +299,14 @@ fn unless_gone(error: io::Error) -> io::Result<()> {
     if is_gone(&error) { Ok(()) } else { Err(error) }
 }
 
-/// Puts back what the state file says, last first, and removes it; whether there was one.
+/// Restores the changes in the state file, the last one first, and removes the file. Returns whether
+/// there was one.
 pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, GovernError> {
     let Some(text) = state.read()? else { return Ok(false) };
     let place = state.path.display();
     let found: Found = serde_json::from_str(&text).map_err(|error| {
         GovernError::Failed(format!(
-            "{place} is not readable: {error}; put back by hand what is in it, and remove it"
+            "cannot read {place}: {error}; restore its settings by hand, and remove it"
         ))
     })?;
     let _alone = state.put_back_alone()?;
@@ -355,9 +358,9 @@ impl Change {
     }
 }
 
-/// When a process began, in ticks since the start of the machine, of its `stat`.
+/// When a process began, in ticks since the boot, according to its `stat`.
 pub(crate) fn started_at(stat: &str) -> Option<u64> {
-    // its name may hold anything
+    // The name of a process may contain any characters.
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
@@ -370,7 +373,7 @@ fn is_busy(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error())
 }
 
-/// Which of the disks that had a name this is. A loop device keeps its settings with another file.
+/// The sequence number of a disk. A loop device keeps its settings when its file is replaced.
 fn sequence(files: &impl Files, disk: &str) -> String {
     if disk.starts_with("loop") {
         return String::new();

@@ -1,4 +1,4 @@
-//! Classes: cgroups, or processes by their titles, each with a weight.
+//! Classes: cgroups, or processes with a pattern in their titles, each with a weight.
 
 use std::fmt;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::error::GovernError;
 use crate::governed::Governed;
 use crate::hierarchy::cgroup_name;
 
-/// What the weights of cgroups go up to.
+/// The highest weight of a cgroup.
 const WEIGHT_MAX: u32 = 10_000;
 const NAME_LEN_MAX: usize = 64;
 /// What the cgroups that a governor makes begin with.
@@ -28,19 +28,19 @@ pub struct ClassSpec {
     weight: u32,
 }
 
-/// Whose requests are of a class.
+/// The source of a class's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
-    /// Of a cgroup, as a path below the root.
+    /// A cgroup, as a path below the root.
     Cgroup(PathBuf),
-    /// Of processes with this in their titles, which are moved into a cgroup.
+    /// Processes with this pattern in their titles, which are moved into a cgroup.
     Processes(String),
 }
 
-/// Reads the name of a class.
+/// Checks the name of a class.
 ///
 /// # Errors
-/// It is none.
+/// The text is not a valid name.
 pub fn class_name(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     if (1..=NAME_LEN_MAX).contains(&text.len()) && text.chars().all(allowed) {
@@ -55,14 +55,14 @@ impl FromStr for ClassSpec {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
             format!(
-                "`{text}` is no class; expected NAME=CGROUP:WEIGHT or NAME=process:PATTERN:WEIGHT"
+                "`{text}` is not a class; expected NAME=CGROUP:WEIGHT or NAME=process:PATTERN:WEIGHT"
             )
         };
         let (name, rest) = text.split_once('=').ok_or_else(expected)?;
         let (of, weight) = rest.rsplit_once(':').ok_or_else(expected)?;
         let weight = weight.parse().ok().filter(|weight| (1..=WEIGHT_MAX).contains(weight));
-        let weight =
-            weight.ok_or_else(|| format!("a weight is from 1 to {WEIGHT_MAX}, in `{text}`"))?;
+        let weight = weight
+            .ok_or_else(|| format!("the weight in `{text}` is not from 1 to {WEIGHT_MAX}"))?;
         let source = match of.strip_prefix("process:") {
             Some("") => return Err(expected()),
             Some(pattern) => Source::Processes(pattern.into()),
@@ -86,13 +86,14 @@ impl fmt::Display for ClassSpec {
     }
 }
 
-/// A class of a disk that is governed.
+/// A class of a governed disk.
 #[derive(Debug)]
 pub(crate) struct Class {
     spec: ClassSpec,
     /// Its cgroup.
     path: PathBuf,
-    /// Tells its cgroup from a later one of the same name; `None` while there is none.
+    /// The inode of its cgroup, which identifies it among cgroups of the same name. `None` while there is
+    /// no cgroup.
     inode: Option<u64>,
 }
 
@@ -113,8 +114,12 @@ impl Class {
         Path::new(cgroup).starts_with(own)
     }
 
-    /// Gives its cgroup the weight, where it has come since; what to say.
-    pub(crate) fn look(&mut self, governed: &mut Governed) -> Result<Option<String>, GovernError> {
+    /// Sets the weight of its cgroup if that was created since the last call. Returns a message if
+    /// something changed.
+    pub(crate) fn refresh(
+        &mut self,
+        governed: &mut Governed,
+    ) -> Result<Option<String>, GovernError> {
         if let Source::Processes(pattern) = &self.spec.source {
             if self.inode.is_none() {
                 governed.changes.make(&self.path, false)?;
@@ -129,10 +134,10 @@ impl Class {
         self.inode = now;
         let (name, weight, path) = (&self.spec.name, self.spec.weight, self.path.display());
         if now.is_none() {
-            return Ok(Some(format!("{name}: there is no cgroup {path} now")));
+            return Ok(Some(format!("{name}: the cgroup {path} does not exist now")));
         }
         match governed.set_weight(&self.path, weight) {
-            // it has gone meanwhile
+            // The cgroup was removed in the meantime.
             Err(_) if !self.path.exists() => {}
             done => done?,
         }
@@ -209,7 +214,7 @@ mod tests {
             ("db=a", "expected NAME=CGROUP"),
             ("db=a:0", "from 1 to 10000"),
             ("db=a:x", "from 1 to 10000"),
-            ("db=a/../b:1", "is no cgroup"),
+            ("db=a/../b:1", "is not a cgroup"),
             ("db=process::1", "expected NAME="),
             ("d b=a:1", "1 to 64 letters"),
         ] {

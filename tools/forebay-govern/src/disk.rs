@@ -7,7 +7,7 @@ use forebay_block::{BlockDevice, DeviceNumber, Machine};
 
 use crate::error::GovernError;
 
-/// A whole disk with queues of requests.
+/// A whole disk with a request queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GovernedDisk {
     /// Its name, such as `nvme0n1`.
@@ -20,13 +20,13 @@ impl GovernedDisk {
     /// The disk called `name`, with or without `/dev/`.
     ///
     /// # Errors
-    /// There is none, or it is a part of a disk or made of others: those are named.
+    /// There is no such disk, or it is a partition or made of other disks, which the error names.
     pub fn find(machine: &Machine, name: &str) -> Result<Self, GovernError> {
         let missing = |text: String| Err(GovernError::Missing(text));
         let device = number(machine, name).and_then(|number| BlockDevice::find(machine, number));
         let Some(device) = device else {
             return missing(format!(
-                "there is no disk {name}; name one of /sys/block, such as sda"
+                "unknown disk {name}; use a name from /sys/block, such as sda"
             ));
         };
         let mut below: Vec<String> = device.leaves().iter().map(|leaf| leaf.disk.clone()).collect();
@@ -35,26 +35,28 @@ impl GovernedDisk {
         let below = below.join(", ");
         if !device.below.is_empty() {
             let what = device.describe();
-            return missing(format!("io.cost is of disks, and {name} is {what}; govern {below}"));
+            return missing(format!(
+                "io.cost works on disks, and {name} is {what}; govern {below}"
+            ));
         }
         if device.number != device.disk_number {
             return missing(format!("{name} is a partition; govern its disk {below}"));
         }
         if !machine.has(format!("sys/dev/block/{}/mq", device.number)) {
             return missing(format!(
-                "{name} has no queue of requests, so io.cost cannot work on it; name another disk"
+                "{name} has no request queue, so io.cost cannot work on it; use another disk"
             ));
         }
         Ok(Self { name: device.disk, number: device.number.to_string() })
     }
 
-    /// A setting of its queue.
+    /// The path of a setting of its request queue.
     pub(crate) fn queue(&self, file: &str) -> PathBuf {
         Path::new("/sys/block").join(&self.name).join("queue").join(file)
     }
 }
 
-/// The number of a block device: by its node, or by its name in `/sys`.
+/// The number of a block device, which is given by its node or by its name in `/sys`.
 fn number(machine: &Machine, name: &str) -> Option<DeviceNumber> {
     let in_sys = name.trim_start_matches("/dev/");
     let text =
@@ -76,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_on_disks_is_refused_with_their_names() {
+    fn devices_above_disks_are_refused_with_the_disks_names() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         fs::create_dir_all(root.join("sys/block")).unwrap();
@@ -111,9 +113,9 @@ mod tests {
             ("dm-0", "govern sda, sdb"),
             ("/dev/md0", "govern sda, sdb"),
             ("sda1", "is a partition; govern its disk sda"),
-            ("zram0", "no queue of requests"),
-            ("no-such-disk", "there is no disk no-such-disk"),
-            ("../sda", "there is no disk"),
+            ("zram0", "no request queue"),
+            ("no-such-disk", "unknown disk no-such-disk"),
+            ("../sda", "unknown disk"),
         ] {
             let said = said(name);
             assert!(said.contains(words) && !said.contains('\n'), "{said}");

@@ -1,18 +1,18 @@
-//! Why a disk is not governed.
+//! Errors of the governor.
 
 use std::io;
 use std::path::Path;
 
-/// Why a disk is not governed; the text says what to do.
+/// Why a disk cannot be governed. The message says what to do.
 #[derive(PartialEq, Eq, thiserror::Error)]
 pub enum GovernError {
-    /// Something is missing, and nothing was changed.
+    /// A requirement is missing. Nothing was changed.
     #[error("{0}")]
     Missing(String),
-    /// Something went wrong on the way.
+    /// An operation failed after something may have been changed.
     #[error("{0}")]
     Failed(String),
-    /// The user has ended it.
+    /// The user interrupted it.
     #[error("interrupted")]
     Interrupted,
 }

@@ -1,4 +1,4 @@
-//! The files of the kernel that settings are in.
+//! Access to the kernel's files with settings.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -9,24 +9,25 @@ use std::time::Duration;
 
 use forebay_trace::Tracefs;
 
-/// What paths in tracefs begin with, which need not be mounted.
+/// The prefix of paths in tracefs, which need not be mounted.
 pub(crate) const TRACEFS: &str = "tracefs";
 
-/// How long processes may take to end: looks, and the time between two.
+/// How often it is checked whether the processes of a cgroup have ended.
 const ENDING_LOOKS: u32 = 100;
+/// The time between two such checks.
 const ENDING_LOOK: Duration = Duration::from_millis(20);
 
-/// Files and directories that the kernel shows.
+/// The files and directories of the kernel.
 pub(crate) trait Files {
     fn read(&self, path: &Path) -> io::Result<String>;
     fn write(&self, path: &Path, text: &str) -> io::Result<()>;
     fn make_directory(&self, path: &Path) -> io::Result<()>;
     fn remove_directory(&self, path: &Path) -> io::Result<()>;
-    /// Removes a cgroup of a load with its processes.
+    /// Kills the processes of a load's cgroup, and removes it.
     fn remove_load(&self, path: &Path) -> io::Result<()>;
 }
 
-/// Those of this machine.
+/// The files of this machine.
 #[derive(Debug, Default)]
 pub(crate) struct Kernel {
     tracefs: OnceCell<Tracefs>,
@@ -70,7 +71,7 @@ impl Files for Kernel {
     }
 
     fn remove_load(&self, path: &Path) -> io::Result<()> {
-        // without it, a kernel that is older has no io.cost either
+        // Kernels without this file do not have io.cost either.
         let _ = self.write(&path.join("cgroup.kill"), "1");
         for _ in 0..ENDING_LOOKS {
             match fs::remove_dir(path) {
@@ -82,7 +83,7 @@ impl Files for Kernel {
     }
 }
 
-/// Whether what a file is about is gone.
+/// Whether the error means that the object of a file no longer exists.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     const GONE: [rustix::io::Errno; 3] =
         [rustix::io::Errno::NODEV, rustix::io::Errno::NXIO, rustix::io::Errno::SRCH];

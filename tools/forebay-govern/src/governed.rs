@@ -1,4 +1,4 @@
-//! A disk under io.cost, with all that was found kept.
+//! A disk under io.cost, whose old settings are recorded.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,22 +14,22 @@ use crate::hierarchy::root_of_cgroups;
 use crate::qos::{DiskCosts, QosPoint};
 use crate::state_file::{STATE_DIRECTORY, StateFile};
 
-/// What is to be kept on which disk.
+/// A latency goal for a disk.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The disk.
     pub disk: GovernedDisk,
-    /// Which latency is to be kept.
+    /// The latency goal.
     pub goal: LatencyTarget,
-    /// What requests cost there.
+    /// The costs of requests on the disk.
     pub costs: DiskCosts,
 }
 
 impl Plan {
-    /// The root of the cgroups, where nothing is missing that governing needs.
+    /// Checks the requirements. Returns the root of the cgroups.
     ///
     /// # Errors
-    /// What is missing, and what to do.
+    /// A requirement is missing. The message says what to do.
     pub fn check(&self, machine: &Machine) -> Result<PathBuf, GovernError> {
         let root = root_of_cgroups(machine)?;
         require_root()?;
@@ -63,16 +63,16 @@ impl Plan {
     }
 }
 
-/// How often `io.cost.qos` was written, and for how long that held up the disk.
+/// The writes of `io.cost.qos`, each of which holds up the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QosWrites {
-    /// How often.
+    /// The number of writes.
     pub count: u32,
-    /// The longest of them.
+    /// The duration of the longest write.
     pub longest: Duration,
 }
 
-/// A disk under io.cost; it stays so until [`Governed::end`].
+/// A disk under io.cost, until [`Governed::end`].
 pub(crate) struct Governed<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) machine: &'a Machine,
@@ -82,13 +82,14 @@ pub(crate) struct Governed<'a> {
 }
 
 impl<'a> Governed<'a> {
-    /// Keeps what is found, and changes nothing yet but what an earlier governor has left.
+    /// Records the settings. It restores changes of an earlier governor, and makes none of its own yet.
     pub(crate) fn begin(plan: &'a Plan, machine: &'a Machine) -> Result<Self, GovernError> {
         let root = plan.check(machine)?;
         let disk = &plan.disk;
         let state = StateFile::lock(Path::new(STATE_DIRECTORY), &disk.name)?;
         let mut changes = Changes::begin(Kernel::default(), state, &disk.name, &disk.number)?;
-        // put back last first: io.cost off lets the kernel choose wbt, and a scheduler its tags
+        // They are restored in reverse order, because turning io.cost off changes wbt, and a scheduler
+        // changes the tags.
         for (kind, path) in [
             (Kind::Controller, root.join("cgroup.subtree_control")),
             (Kind::Whole, disk.queue("wbt_lat_usec")),
@@ -102,7 +103,7 @@ impl<'a> Governed<'a> {
         Ok(Self { plan, machine, root, changes, writes: QosWrites::default() })
     }
 
-    /// Turns io.cost on, with weights of the cgroups below the root.
+    /// Turns io.cost on, with weights for the cgroups below the root.
     pub(crate) fn turn_on(&mut self, point: QosPoint) -> Result<(), GovernError> {
         self.changes.set(Kind::Controller, &self.root.join("cgroup.subtree_control"), "+io")?;
         let [model, _] = self.plan.lines(point);
@@ -110,7 +111,7 @@ impl<'a> Governed<'a> {
         self.set(point)
     }
 
-    /// Writes `io.cost.qos`, for which the kernel holds up the disk.
+    /// Writes `io.cost.qos`. The kernel holds up the disk during the write.
     pub(crate) fn set(&mut self, point: QosPoint) -> Result<(), GovernError> {
         let [_, line] = self.plan.lines(point);
         let began = Instant::now();
@@ -144,26 +145,28 @@ fn with_what_is_left<T>(
     }
 }
 
-/// Puts back all that a governor of this disk has changed; whether there was anything.
+/// Restores all changes of a killed governor of this disk. Returns whether there were any.
 ///
 /// # Errors
-/// A governor of the disk is running, this process is not root's, or something cannot be put back:
-/// it stays in the state file then.
+/// A governor of the disk is running, this process does not run as root, or a setting cannot be
+/// restored. Then it stays in the state file.
 pub fn restore(disk: &str) -> Result<bool, GovernError> {
     let name = disk.trim_start_matches("/dev/");
     if name.is_empty() || name.contains('/') {
-        return Err(GovernError::Missing(format!("`{disk}` is no name of a disk, such as sda")));
+        return Err(GovernError::Missing(format!(
+            "`{disk}` is not the name of a disk, such as sda"
+        )));
     }
     require_root()?;
     put_back(&Kernel::default(), &StateFile::lock(Path::new(STATE_DIRECTORY), name)?)
 }
 
-/// Settings of the kernel are root's.
+/// Only root may change the kernel's settings.
 fn require_root() -> Result<(), GovernError> {
     if rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    Err(GovernError::Missing("settings of disks are root's; run it as root".into()))
+    Err(GovernError::Missing("only root may change the settings of disks: run it as root".into()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The hierarchy of cgroup v2 that has the io controller.
+//! The hierarchy of cgroup v2 with the io controller.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,15 +6,15 @@ use forebay_block::{Machine, Mount};
 
 use crate::error::GovernError;
 
-/// The root of cgroup v2 with the io controller, or what is missing and what to do.
+/// The root of cgroup v2 with the io controller.
 ///
 /// # Errors
-/// No cgroup v2 is mounted, or it does not have the io controller.
+/// No cgroup v2 is mounted, or it does not have the io controller. The message says what to do.
 pub fn root_of_cgroups(machine: &Machine) -> Result<PathBuf, GovernError> {
     let mountinfo = machine.mountinfo();
     let mount = Mount::all(&mountinfo).find(|mount| mount.kind == "cgroup2").ok_or_else(|| {
         GovernError::Missing(
-            "no cgroup v2 is mounted, so there is no weight of I/O: mount -t cgroup2 none \
+            "no cgroup v2 is mounted, so I/O has no weights: mount -t cgroup2 none \
              /sys/fs/cgroup/unified"
                 .into(),
         )
@@ -44,13 +44,13 @@ pub(crate) fn has_controller(machine: &Machine, cgroup: &Path, controller: &str)
     all.split(' ').any(|name| name == controller)
 }
 
-/// A cgroup by its path below the root: names only, no `.` and no `..`.
+/// The path of a cgroup below the root, which must not contain `.` or `..`.
 pub(crate) fn cgroup_name(text: &str) -> Result<PathBuf, String> {
     let path = Path::new(text.trim_matches('/'));
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     if text.is_empty() || path.as_os_str().is_empty() || !is_plain || text.contains("//") {
         return Err(format!(
-            "`{text}` is no cgroup; expected names below the root, such as \
+            "`{text}` is not a cgroup; expected a path below the root, such as \
              system.slice/postgresql.service"
         ));
     }

@@ -1,4 +1,4 @@
-//! Settings of the kernel's `io.cost` that keep a latency goal.
+//! Finds and holds settings of the kernel's `io.cost` that meet a latency goal.
 #![forbid(unsafe_code)]
 
 mod calibrate;

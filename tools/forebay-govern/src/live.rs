@@ -1,4 +1,4 @@
-//! Holding a setting while the real load runs.
+//! Holds a setting while the real load runs.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,27 +16,27 @@ use crate::tracer::Tracer;
 
 const LOOK: Duration = Duration::from_millis(50);
 const SECOND: Duration = Duration::from_secs(1);
-/// How often latencies are said, in seconds.
-const SAY: u32 = 10;
-/// Latencies of fewer requests say nothing.
+/// Latencies are reported every this many seconds.
+const REPORT_SECONDS: u32 = 10;
+/// Latencies of fewer requests are not reported.
 const REQUESTS_MIN: usize = 10;
 
-/// What is to be held.
+/// A setting to hold, with the weights of classes.
 #[derive(Clone, Debug)]
 pub struct Governing {
     /// The classes.
     pub classes: Vec<ClassSpec>,
-    /// Whose latencies are said: the place in `classes`.
+    /// The index in `classes` of the class whose latencies are reported.
     pub goal_class: usize,
     /// The setting.
     pub point: QosPoint,
 }
 
-/// Holds a setting and the weights of classes until `is_ended`, and puts everything back. `say` gets
-/// lines for people: each ten seconds the latencies of the goal's class.
+/// Holds a setting and the weights of classes until `is_ended` returns true, then restores everything.
+/// `say` gets messages for people. Every ten seconds one reports the latencies of the goal's class.
 ///
 /// # Errors
-/// Something is missing, the disk has gone, or something could not be put back.
+/// A requirement is missing, the disk was removed, or a setting could not be restored.
 pub fn govern(
     plan: &Plan,
     machine: &Machine,
@@ -52,10 +52,10 @@ pub fn govern(
 
 struct Live<'a, 'b> {
     governed: &'a mut Governed<'b>,
-    /// `None` where somebody else traces.
+    /// `None` if another program uses the tracer.
     tracer: Option<Tracer>,
     classes: Vec<Class>,
-    /// Events that the tracer had lost before.
+    /// The number of lost events that was reported before.
     lost: u64,
 }
 
@@ -89,7 +89,7 @@ impl<'a, 'b> Live<'a, 'b> {
         let mut latencies = Vec::new();
         for second in 1u32.. {
             for class in &mut self.classes {
-                class.look(self.governed)?.into_iter().for_each(&mut *say);
+                class.refresh(self.governed)?.into_iter().for_each(&mut *say);
             }
             // a second from now: a governor that was stopped has nothing to make up for
             let until = Instant::now() + SECOND;
@@ -104,7 +104,7 @@ impl<'a, 'b> Live<'a, 'b> {
                 let disk = &self.governed.plan.disk.name;
                 return Err(GovernError::Failed(format!("the disk {disk} has gone")));
             }
-            if second % SAY == 0 && self.tracer.is_some() {
+            if second % REPORT_SECONDS == 0 && self.tracer.is_some() {
                 say(self.status(&mut latencies));
                 latencies.clear();
             }
@@ -131,12 +131,12 @@ impl<'a, 'b> Live<'a, 'b> {
         let goal = self.governed.plan.goal;
         let lost = match lost_events(self.governed).saturating_sub(self.lost) {
             0 => String::new(),
-            lost => format!("; {lost} events of the trace lost"),
+            lost => format!("; {lost} events of the trace were lost"),
         };
         let requests = latencies.len();
         let latency = percentile(latencies, goal.permille()).filter(|_| requests >= REQUESTS_MIN);
         latency.map_or_else(
-            || format!("{goal}: {requests} requests in {SAY} s are too few{lost}"),
+            || format!("{goal}: {requests} requests in {REPORT_SECONDS} s are too few{lost}"),
             |latency| {
                 let is_kept = if latency <= goal.latency() { "kept" } else { "missed" };
                 let ms = latency.as_secs_f64() * 1e3;

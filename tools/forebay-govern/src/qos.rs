@@ -1,32 +1,32 @@
-//! What io.cost is told about a disk.
+//! The settings of io.cost for a disk.
 
 use std::fmt;
 use std::time::Duration;
 
 use forebay_core::LatencyTarget;
 
-/// Rates of the model that a search may choose, in percent.
+/// The rates that a search may choose, in percent of the model.
 pub(crate) const RATES: [u32; 10] = [25, 40, 50, 60, 70, 80, 90, 100, 120, 150];
 
-/// What is known of a disk: what `forebay info --format io.cost` prints.
+/// The costs of a disk, as `forebay info --format io.cost` prints them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskCosts {
-    /// The keys of `io.cost.model` behind `ctrl` and `model`.
+    /// The keys of `io.cost.model` after `ctrl` and `model`.
     pub model: String,
-    /// Half of the period in which the kernel hands out disk time.
+    /// Half of the kernel's period for handing out disk time.
     pub half_period: Duration,
-    /// Bytes per second, read and written.
+    /// The bytes per second of reads and of writes.
     pub bandwidth: [u64; 2],
-    /// Requests of 4 KiB per second at random places, read and written.
+    /// The random requests of 4 KiB per second, of reads and of writes.
     pub iops: [u64; 2],
 }
 
 /// A setting of `io.cost.qos`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QosPoint {
-    /// How fast disk time is handed out, in percent of the model.
+    /// The rate at which disk time is handed out, in percent of the model.
     pub rate: u32,
-    /// From which latency on the kernel hands out less, in tenths of the goal; `None`: never.
+    /// The latency above which the kernel lowers its rate, in tenths of the goal. `None` means never.
     pub bound: Option<u32>,
 }
 
@@ -41,10 +41,11 @@ impl fmt::Display for QosPoint {
 }
 
 impl QosPoint {
-    /// The line of the disk of this number.
+    /// The line of `io.cost.qos` for the disk with this number.
     ///
-    /// A percentile of 0 turns the kernel's own latency signal off. The longer latency makes the
-    /// period (`ioc_refresh_period_us`), so that of writes sets it where reads have a shorter one.
+    /// A percentile of 0 turns the kernel's own latency signal off. The kernel derives its period from
+    /// the longer latency (`ioc_refresh_period_us`). So the latency of writes sets the period if that of
+    /// reads is shorter.
     pub fn line(&self, number: &str, goal: &LatencyTarget, costs: &DiskCosts) -> String {
         let period = costs.half_period.as_micros();
         let rate = self.rate;
@@ -65,12 +66,12 @@ impl QosPoint {
 }
 
 impl DiskCosts {
-    /// The line of `io.cost.model` for the disk of this number.
+    /// The line of `io.cost.model` for the disk with this number.
     pub(crate) fn line(&self, number: &str) -> String {
         format!("{number} ctrl=user model=linear {}", self.model)
     }
 
-    /// The part of a second that this many bytes per second take, read and written.
+    /// The fraction of disk time that this many bytes per second take, of reads and of writes.
     pub(crate) fn disk_time(&self, bytes: [f64; 2]) -> f64 {
         let of = |index: usize| bytes[index] / self.bandwidth[index].max(1) as f64;
         of(0) + of(1)

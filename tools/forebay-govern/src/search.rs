@@ -1,43 +1,43 @@
-//! Which setting keeps a goal and leaves the most disk time to all others: what to measure next.
+//! The search for the setting that meets a goal and leaves the most disk time to all other classes.
 //!
-//! With each latency bound the fastest rate that holds is found by halving, since latency grows with
-//! the rate. Then there are rates between that one and the next. The best are measured again until one
-//! has been measured often enough, for single measurements deceive.
+//! Latency grows with the rate. So for each latency bound a binary search finds the fastest rate that
+//! meets the goal. Then rates between it and the next one are tried. Single measurements may mislead,
+//! so the best settings are measured again until one has been measured often enough.
 
 use std::collections::BTreeMap;
 
 use crate::qos::{QosPoint, RATES};
 
-/// Bounds in tenths of the goal, in the order in which they are looked at.
+/// The latency bounds in tenths of the goal, in the order of the search.
 const BOUNDS: [Option<u32>; 5] = [None, Some(40), Some(20), Some(10), Some(5)];
-/// So often is the one measured that is chosen.
+/// The number of measurements of the chosen setting.
 const CONFIRMATIONS: usize = 5;
-/// A single miss by less than this is measured again, as a factor of the goal.
+/// After a single miss with a latency below this multiple of the goal, the setting is measured again.
 const NEAR: f64 = 1.5;
-/// So much more work than the best must be possible for a point to be measured again.
+/// Settings with at least this fraction of the best work count as equal to the best.
 const WORSE_MAX: f64 = 0.95;
 
-/// What came of a measurement.
+/// The result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The latency as a part of the goal.
+    /// The latency as a multiple of the goal.
     pub latency: f64,
-    /// The disk time of all but the class of the goal, as a part of all disk time.
+    /// The disk time of all classes but the goal's, as a fraction of all disk time.
     pub work: f64,
 }
 
-/// Every grid point, for a search that leaves out none.
+/// All settings, for a search that leaves out none.
 pub(crate) fn grid() -> impl Iterator<Item = QosPoint> {
     BOUNDS.into_iter().flat_map(|bound| RATES.into_iter().map(move |rate| QosPoint { rate, bound }))
 }
 
-/// A search, by what was measured so far.
+/// A search with its measurements so far.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     measured: BTreeMap<QosPoint, Vec<Measured>>,
 }
 
-/// The middle one of what was measured.
+/// The median of the values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
@@ -49,7 +49,7 @@ impl Search {
         self.measured.entry(point).or_default().push(measured);
     }
 
-    /// What to measure next; `None` where the best is found, or none keeps the goal.
+    /// The setting to measure next. `None` if the best is found, or if none meets the goal.
     pub fn next(&self) -> Option<QosPoint> {
         BOUNDS.into_iter().find_map(|bound| self.next_of(bound)).or_else(|| {
             let (best, times) = self.leader()?;
@@ -59,12 +59,14 @@ impl Search {
         })
     }
 
-    /// The setting that keeps the goal with the most work for others, and how often it was measured.
+    /// The setting that meets the goal with the most work of other classes, and its number of
+    /// measurements.
     pub fn best(&self) -> Option<(QosPoint, usize)> {
         self.leader()
     }
 
-    /// What was measured, in order: the latency and the work of each.
+    /// The settings in the order in which they were measured, with their latency, work, and number of
+    /// measurements.
     pub fn points(&self) -> impl Iterator<Item = (QosPoint, f64, f64, usize)> {
         self.measured.iter().map(|(point, all)| {
             let latency = median(all.iter().map(|one| one.latency).collect());
@@ -72,12 +74,12 @@ impl Search {
         })
     }
 
-    /// The next step of halving the rates of one bound.
+    /// The next step of the binary search over the rates of one bound.
     fn next_of(&self, bound: Option<u32>) -> Option<QosPoint> {
-        // between the fastest that holds and the slowest that does not
+        // It is between the fastest rate that holds and the slowest that does not.
         let (mut low, mut high) = (0, RATES.len());
         while low < high {
-            // the first of all near the usual rate; of others near the fastest without a bound
+            // The first search begins near the usual rate, and others near the fastest rate without a bound.
             let middle = if (low, high) == (0, RATES.len()) { 5 } else { (low + high) / 2 };
             let point = QosPoint { rate: RATES[middle], bound };
             match self.measured.get(&point).map(|all| decided(all)) {
@@ -89,7 +91,7 @@ impl Search {
         None
     }
 
-    /// A rate above `point`, on the way to the next one that did not hold.
+    /// A rate between that of `point` and the next one that did not hold.
     fn between(&self, point: QosPoint) -> Option<QosPoint> {
         let above =
             self.measured.keys().filter(|one| one.bound == point.bound && one.rate > point.rate);
@@ -97,7 +99,7 @@ impl Search {
         (next - point.rate > 3).then(|| QosPoint { rate: point.rate.midpoint(next), ..point })
     }
 
-    /// A point with more work than the best that has missed once, and may hold when measured again.
+    /// A setting with more work than the best, which missed once but may hold when it is measured again.
     fn contested(&self, best: f64) -> Option<QosPoint> {
         let may_hold = |all: &[Measured]| decided(all) == Some(true) && !holds(all);
         let is_open = |all: &[Measured]| all.len() < CONFIRMATIONS && work(all) * WORSE_MAX > best;
@@ -109,7 +111,7 @@ impl Search {
     fn leader(&self) -> Option<(QosPoint, usize)> {
         let held = || self.measured.iter().filter(|(_, all)| holds(all));
         let most = held().map(|(_, all)| work(all)).max_by(f64::total_cmp)?;
-        // of those that give others about as much, the one that keeps the goal with most room to spare
+        // Of the settings with about the same work, the one with the lowest latency is chosen.
         let near = held().filter(|(_, all)| work(all) >= most * WORSE_MAX);
         let worst = |all: &[Measured]| all.iter().map(|one| one.latency).fold(0.0, f64::max);
         let least = near.min_by(|(_, one), (_, other)| worst(one).total_cmp(&worst(other)));
@@ -117,7 +119,7 @@ impl Search {
     }
 }
 
-/// Whether measurements of one point keep the goal; `None` where that is not clear yet.
+/// Whether a setting meets the goal according to its measurements. `None` if that is not clear yet.
 fn decided(all: &[Measured]) -> Option<bool> {
     let missed = all.iter().filter(|one| one.latency > 1.0).count();
     match (all.len(), missed) {
@@ -128,7 +130,7 @@ fn decided(all: &[Measured]) -> Option<bool> {
     }
 }
 
-/// Whether a point may be chosen: one miss in five is forgiven.
+/// Whether a setting may be chosen. One miss in five is tolerated.
 fn holds(all: &[Measured]) -> bool {
     let missed = all.iter().filter(|one| one.latency > 1.0).count();
     4 * missed < all.len()
@@ -142,19 +144,19 @@ fn work(all: &[Measured]) -> f64 {
 mod tests {
     use super::*;
 
-    /// A disk whose latency depends on how much of it is used.
+    /// A disk whose latency depends on its utilization.
     #[derive(Clone, Copy, Debug)]
     struct Surface {
-        /// What reads take alone, as a part of the goal.
+        /// The latency of reads without other load, as a multiple of the goal.
         alone: f64,
-        /// The rate in percent beyond which a queue grows.
+        /// The rate in percent above which a queue grows.
         cliff: f64,
-        /// How much of the rate a bound of one goal takes away.
+        /// The fraction of the rate that a bound of one goal takes away.
         slowed: f64,
         noise: f64,
     }
 
-    /// Numbers that look random, from 0 to 1.
+    /// Pseudo-random numbers from 0 to 1.
     struct Random(u64);
 
     impl Random {
@@ -166,7 +168,7 @@ mod tests {
 
     impl Surface {
         fn truth(&self, QosPoint { rate, bound }: QosPoint) -> Measured {
-            // a bound takes rate away where the latency reaches it
+            // A bound lowers the rate where the latency reaches it.
             let allowed = bound.map_or(f64::INFINITY, |tenths| {
                 self.cliff * (1.0 - self.slowed * 10.0 / f64::from(tenths)).max(0.2)
             });
@@ -179,7 +181,7 @@ mod tests {
             let Measured { latency, work } = self.truth(point);
             let spread =
                 |random: &mut Random, noise: f64| 1.0 + noise * (2.0 * random.next() - 1.0);
-            // a busy machine spoils one in twenty
+            // One measurement in twenty is disturbed by a busy machine.
             let spoiled = if self.noise > 0.0 && random.next() < 0.05 { 4.0 } else { 1.0 };
             Measured {
                 latency: latency * spread(random, self.noise) * spoiled,
@@ -206,14 +208,14 @@ mod tests {
         panic!("no end: {surface:?}");
     }
 
-    /// The most work with which the goal is kept on the grid.
+    /// The most work of a setting on the grid that meets the goal.
     fn most(surface: &Surface) -> f64 {
         let held = grid().map(|point| surface.truth(point)).filter(|one| one.latency <= 1.0);
         held.map(|one| one.work).fold(0.0, f64::max)
     }
 
     #[test]
-    fn without_noise_the_goal_is_kept_with_as_much_work_as_on_the_grid() {
+    fn without_noise_the_search_finds_as_much_work_as_the_grid() {
         for surface in surfaces() {
             let (search, times) = search(&surface, 1);
             let (point, _) = search.best().unwrap();
@@ -232,7 +234,7 @@ mod tests {
                 let (search, times) = search(&surface, seed);
                 most_times = most_times.max(times);
                 let found = search.best().map(|(point, _)| surface.truth(point));
-                // a tenth above the goal is what noise hides
+                // Noise can hide a latency of up to a tenth above the goal.
                 let is_good =
                     |found: Measured| found.latency <= 1.1 && found.work >= 0.9 * most(&surface);
                 bad += u32::from(!found.is_some_and(is_good));
@@ -240,12 +242,12 @@ mod tests {
             }
         }
         assert!(bad * 33 <= all, "{bad} of {all}");
-        // more than have time: the best so far is said then
+        // More than there is time for: then the best so far is reported.
         assert!(most_times <= 90, "{most_times}");
     }
 
     #[test]
-    fn a_goal_that_nothing_keeps_is_given_up() {
+    fn a_search_ends_if_no_setting_meets_the_goal() {
         let surface = Surface { alone: 3.0, cliff: 90.0, slowed: 0.2, noise: 0.0 };
         let (search, times) = search(&surface, 1);
         assert_eq!(search.best(), None);
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn measurements_that_deceive_once_are_seen_through() {
+    fn a_single_misleading_measurement_does_not_decide() {
         let of = |latencies: &[f64]| -> Vec<Measured> {
             latencies.iter().map(|&latency| Measured { latency, work: 0.5 }).collect()
         };

@@ -1,4 +1,4 @@
-//! The file in which what was found is kept, and the lock that a disk has one governor by.
+//! The state file with the old settings of a disk, whose lock allows one governor per disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,10 +10,10 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::GovernError;
 
-/// Where the files of all disks are.
+/// The directory of the state files of all disks.
 pub(crate) const STATE_DIRECTORY: &str = "/run/forebay";
 
-/// The file of one disk, which nobody else writes while this value is.
+/// The state file of one disk, locked while this value lives.
 #[derive(Debug)]
 pub(crate) struct StateFile {
     dir: OwnedFd,
@@ -24,7 +24,7 @@ pub(crate) struct StateFile {
 }
 
 impl StateFile {
-    /// Locks the file of a disk in `dir`, which is made where it is missing.
+    /// Locks the file of a disk in `dir`, which is created if it is missing.
     pub(crate) fn lock(dir: &Path, disk: &str) -> Result<Self, GovernError> {
         let path = dir.join(format!("{disk}.json"));
         let at = |error: Errno| GovernError::at(dir)(error.into());
@@ -46,7 +46,7 @@ impl StateFile {
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { dir: opened, path, name: format!("{disk}.json"), _lock: lock }),
             Err(Errno::WOULDBLOCK) => Err(GovernError::Missing(format!(
-                "{disk} has a governor already; end that one first"
+                "{disk} already has a governor; end that one first"
             ))),
             Err(error) => Err(at(error)),
         }
@@ -119,14 +119,14 @@ mod tests {
         let dir = dir.path().join("forebay");
         let first = StateFile::lock(&dir, "sda").unwrap();
         let said = StateFile::lock(&dir, "sda").unwrap_err().to_string();
-        assert!(said.contains("sda has a governor already"), "{said}");
+        assert!(said.contains("sda already has a governor"), "{said}");
         StateFile::lock(&dir, "sdb").unwrap();
         drop(first);
         StateFile::lock(&dir, "sda").unwrap();
     }
 
     #[test]
-    fn the_file_is_its_owners_and_no_link_is_followed() {
+    fn only_the_owner_may_read_the_file_and_links_are_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let file = StateFile::lock(dir.path(), "sda").unwrap();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_others_is_refused() {
+    fn a_directory_that_others_may_write_to_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let said = StateFile::lock(dir.path(), "sda").unwrap_err().to_string();

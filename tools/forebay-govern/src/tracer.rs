@@ -1,8 +1,8 @@
-//! Latencies of each cgroup, from when a request is handed to the disk until it is done.
+//! Latencies of each cgroup, from when a request is passed to the disk until it is done.
 //!
-//! The kernel's `blk` tracer tells when requests are done and whose they are, and its tracepoint
-//! `block_bio_queue` when they came, before io.cost lets them wait. Both are in one buffer, of which
-//! the kernel has one alone: who uses it already is not disturbed.
+//! The kernel's `blk` tracer records when requests are done, and their cgroups. Its tracepoint
+//! `block_bio_queue` records when they came, before io.cost delays them. The kernel has only one buffer
+//! for both, so another program that uses it already is left alone.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -23,10 +23,10 @@ const READ_BYTES: usize = 64 << 10;
 const READ_TIME: Duration = Duration::from_millis(500);
 /// This many requests at most are waited for; what the kernel never ends is forgotten with them.
 const PENDING_MAX: usize = 1 << 16;
-/// The name of a process takes this many bytes of a line at least.
+/// The least number of bytes that the name of a process takes in a line.
 const NAME_BYTES: usize = 16;
 
-/// A request that is done.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done<'a> {
     /// Its cgroup, as a path below the root.
@@ -35,7 +35,7 @@ pub(crate) struct Done<'a> {
     pub(crate) latency: Duration,
 }
 
-/// The kernel's tracer, at work for one disk.
+/// The kernel's tracer, which traces one disk.
 #[derive(Debug)]
 pub(crate) struct Tracer {
     pipe: OwnedFd,
@@ -44,13 +44,13 @@ pub(crate) struct Tracer {
     requests: Requests,
 }
 
-/// Requests that are not done yet: when they came, by where they end.
+/// The requests that are not done yet: the times at which they came, by their last sector.
 #[derive(Debug, Default)]
 struct Requests {
     came: BTreeMap<u64, Duration>,
 }
 
-/// What a line says.
+/// A line of the trace.
 #[derive(Debug, PartialEq, Eq)]
 enum Line<'a> {
     Came { time: Duration, end: u64 },
@@ -58,7 +58,7 @@ enum Line<'a> {
 }
 
 impl Tracer {
-    /// Begins, unless somebody else traces.
+    /// Begins to trace. Fails if another program uses the tracer.
     pub(crate) fn begin(
         changes: &mut Changes<Kernel>,
         machine: &Machine,
@@ -124,7 +124,7 @@ impl Tracer {
     }
 }
 
-/// The disk and its partitions, to which requests may be handed too.
+/// The filter for the disk and its partitions, to which requests may be passed too.
 fn filter(machine: &Machine, disk: &GovernedDisk) -> String {
     let dir = PathBuf::from("sys/block").join(&disk.name);
     let partitions = machine.names(&dir).into_iter().map(|name| dir.join(name));
@@ -148,7 +148,7 @@ impl Requests {
                 }
                 self.came.insert(end, time);
             }
-            // of a request that was split, its last part; of merged ones, all that end in it
+            // The last part of a split request ends it. A merged request ends all that lie in it.
             Line::Done { time, begin, end, cgroup, is_read } => {
                 while let Some((&ended, &came)) = self.came.range(begin + 1..=end).next() {
                     self.came.remove(&ended);
@@ -159,7 +159,7 @@ impl Requests {
     }
 }
 
-/// Reads a line; nothing where it says something else.
+/// Parses a line. `None` for lines of other events.
 fn parse(line: &str) -> Option<Line<'_>> {
     // names of processes may hold anything; what is no text is longer here
     let begin = (NAME_BYTES..line.len()).find(|&at| line.is_char_boundary(at))?;
@@ -168,7 +168,7 @@ fn parse(line: &str) -> Option<Line<'_>> {
     let time = seconds(before.rsplit(' ').next()?)?;
     let rest = rest.trim_start();
     if let Some(fields) = rest.strip_prefix("block_bio_queue: ") {
-        // a device, letters, and a place; the name of the process behind them may hold anything
+        // A device, letters and sectors. The name of a process after them may contain any characters.
         let mut words = fields.split(' ').skip(1);
         let (_, _, end) = place(words.next()?, words.next()?, words.nth(1)?)?;
         return Some(Line::Came { time, end });
@@ -185,7 +185,7 @@ fn parse(line: &str) -> Option<Line<'_>> {
     Some(Line::Done { time, begin, end, cgroup: cgroup.trim_start_matches('/'), is_read })
 }
 
-/// Whether it is read, and between which sectors; nothing for what moves no data.
+/// Whether the request reads, and its first and last sector. `None` for requests that transfer no data.
 fn place(letters: &str, begin: &str, sectors: &str) -> Option<(bool, u64, u64)> {
     let letters = letters.trim_start_matches('F');
     let (begin, sectors): (u64, u64) = (begin.parse().ok()?, sectors.parse().ok()?);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_takes_from_its_bio_to_its_end() {
+    fn latency_is_from_the_bio_to_its_end() {
         let text = "\
 # tracer: blk
               dd-28634   [001] d..1. 39367.047895: block_bio_queue: 7,0 RS 8 + 8 [dd]
@@ -234,7 +234,7 @@ CPU:1 [LOST 4 EVENTS]
     }
 
     #[test]
-    fn split_requests_end_with_their_last_part_and_merged_ones_together() {
+    fn split_requests_end_with_their_last_part_and_merged_requests_end_together() {
         let text = "\
            bench-1   [000] d..1. 1.000000: block_bio_queue: 7,0 R 0 + 32 [x]
            bench-1   [000] d..1. 1.000100: block_bio_queue: 7,0 R 100 + 8 [x]

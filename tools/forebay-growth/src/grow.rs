@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_end_leaves_nothing() {
+    fn cancelled_requests_leave_nothing() {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().to_owned();
         let growth = Growth { dir, files: 2, file_bytes: 1 << 30, request_bytes: 4096 };

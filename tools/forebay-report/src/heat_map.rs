@@ -188,7 +188,7 @@ impl HeatMap {
             let (x, y) = entry.next(svg, name);
             mark(svg, (x + 14.0, y), Some(index));
         }
-        let (x, y) = entry.next(svg, "the load was missed");
+        let (x, y) = entry.next(svg, "the disk did not serve the load");
         *svg += &format!(
             "<rect class=\"axis\" x=\"{x}\" y=\"{}\" width=\"26\" height=\"12\" \
              style=\"fill:url(#{})\"/>\n",

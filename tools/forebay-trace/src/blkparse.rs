@@ -89,14 +89,14 @@ impl<'a> BlkparseLine<'a> {
         };
         match time {
             Some(time) => Self::with_pid(time, device, words),
-            None => Self::Broken("the fourth word is the time in seconds"),
+            None => Self::Broken("expected the time in seconds as the fourth word"),
         }
     }
 
     fn with_pid(time: Duration, device: DeviceNumber, mut words: SplitAsciiWhitespace<'a>) -> Self {
         match words.next() {
             Some(_pid) => Self::after_time(time, device, words),
-            None => Self::Broken("a process and an action follow the time"),
+            None => Self::Broken("expected a process and an action after the time"),
         }
     }
 
@@ -107,7 +107,7 @@ impl<'a> BlkparseLine<'a> {
         mut words: SplitAsciiWhitespace<'a>,
     ) -> Self {
         let Some(name) = words.next() else {
-            return Self::Broken("a process and an action follow the time");
+            return Self::Broken("expected a process and an action after the time");
         };
         let action = match name {
             "Q" => Action::Queue,
@@ -118,7 +118,7 @@ impl<'a> BlkparseLine<'a> {
             _ => return Self::OtherEvent(name),
         };
         let Some(letters) = words.next() else {
-            return Self::Broken("the letters of its kind follow the action");
+            return Self::Broken("expected the letters of the kind after the action");
         };
         let rest: Vec<&str> = words.collect();
         let direction = Direction::of(letters);
@@ -133,11 +133,11 @@ impl<'a> BlkparseLine<'a> {
         match BlockEvent::place(&rest.join(" "), action) {
             Some((offset, bytes)) => Self::Event(event(offset, bytes)),
             None if action == Action::Split => {
-                Self::Broken("where a request is split stands SECTOR / SECTOR")
+                Self::Broken("expected SECTOR / SECTOR where a request is split")
             }
             // what is done without bytes, as a flush, and commands of this many bytes with a packet
             None if is_without_data(&rest) => Self::without_data(name, event(0, 0)),
-            None => Self::Broken("after the kind stands SECTOR + SECTORS"),
+            None => Self::Broken("expected SECTOR + SECTORS after the kind"),
         }
     }
 
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_like_an_event_and_is_none_is_broken() {
+    fn a_line_that_only_begins_like_an_event_is_broken() {
         for line in [
             "8,0 1 x 0.000001829 697 Q W 8 + 8 [x]",
             "8,0 1 2 1829 697 Q W 8 + 8 [x]",

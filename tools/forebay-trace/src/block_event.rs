@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_left_out() {
+    fn other_lines_of_a_trace_are_left_out() {
         for line in [
             "",
             "# tracer: nop",
@@ -302,7 +302,7 @@ mod tests {
         }
 
         #[test]
-        fn what_the_kernel_prints_is_read_back(
+        fn output_of_the_kernel_is_parsed(
             major in 1_u32..4096, minor in 0_u32..1 << 20, sector in 0_u64..1 << 50,
             sectors in 0_u32.., micros in 0_u64..1 << 50, comm in "[ -~]{0,15}",
         ) {

@@ -88,7 +88,7 @@ impl Period {
 /// How long a slot is.
 pub const SLOT: Duration = Duration::from_millis(100);
 
-/// How many slots with requests are told apart: more than a day, if each has some.
+/// The maximum of slots with requests: more than a day, if each has some.
 pub const SLOTS_MAX: usize = 1_000_000;
 
 /// What came in a slot.

@@ -7,7 +7,7 @@ use std::io;
 #[derive(thiserror::Error)]
 pub enum TraceError {
     /// The kernel lets nobody but root trace.
-    #[error("only root can trace what disks are asked; run it as root")]
+    #[error("only root can trace the requests of disks; run it as root")]
     NotRoot,
     /// The kernel has no tracefs, or none for this process.
     #[error(

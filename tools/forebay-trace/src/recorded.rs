@@ -27,7 +27,7 @@ const EVENTS_PER_BROKEN: u64 = 100;
 /// As many lines of something else may stand before the first event: a prompt, a mail's head.
 const LINES_BEFORE_MAX: u64 = 100;
 
-/// As many kinds of events are told apart that are not read.
+/// The maximum of kinds of ignored events that are counted separately.
 const KINDS_MAX: usize = 64;
 
 /// What an error shows of a line.
@@ -244,8 +244,8 @@ fn unknown(line: &str) -> String {
     let first = line.split([' ', ',']).next().and_then(seconds);
     let hint = match first {
         Some(_) => {
-            "; it begins with a time: blkparse prints such text with a format of its own (-f), let \
-             it print the default one"
+            "; it begins with a time, which is a custom format of blkparse (-f): print the \
+             default one"
         }
         None => "",
     };
@@ -321,12 +321,13 @@ fn is_frame(line: &str) -> bool {
 fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     if MAGIC.iter().any(|magic| bytes.get(1..4) == Some(magic) || bytes.get(..3) == Some(magic)) {
         return Err(
-            "this is what blktrace records; make text of it: blkparse -i FILE > TEXT".into()
+            "this is a binary recording of blktrace; convert it to text: blkparse -i FILE > TEXT"
+                .into(),
         );
     }
     match bytes.contains(&0) {
         false => Ok(String::from_utf8_lossy(bytes)),
-        true => Err("this is no text; blkparse makes text of what blktrace records".into()),
+        true => Err("this is not text; convert a recording of blktrace with blkparse".into()),
     }
 }
 

@@ -101,7 +101,7 @@ impl Recording {
     }
 
     /// Gives all that was recorded since the last call to `see`, with the time since the beginning.
-    /// Does not wait. What comes meanwhile is seen too, up to a million reads.
+    /// Does not wait. Includes lines that arrive while it reads, up to a million reads.
     ///
     /// # Errors
     /// The kernel does not let it read.

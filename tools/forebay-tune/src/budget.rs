@@ -1,36 +1,36 @@
-//! How long a measurement takes, and how much it writes.
+//! Limits of the time and the writes of a measurement.
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// No buffer is taken to hold more than a third of it, 16 GiB: a stream of this many bytes fills
-/// one that is emptied at up to two thirds of the rate at which it is filled.
+/// A stream of this many bytes fills every write buffer. It is assumed that a buffer holds at most a third
+/// of it, 16 GiB, and is emptied at up to two thirds of the rate at which it is filled.
 pub(crate) const WATCHED_BYTES: u64 = 48 * GIB;
 
-/// Time and writes that a measurement may take.
+/// The time and the bytes that a measurement may use.
 ///
-/// SSDs wear: whatever is measured, no more than `written_max` bytes are written. Phases of
-/// writes end early rather than to go beyond.
+/// Writes wear SSDs, so no more than `written_max` bytes are ever written. Phases of writes end early
+/// instead of exceeding it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     /// Its name.
     pub name: &'static str,
     /// The most bytes written.
     pub written_max: u64,
-    /// The most data that is laid out.
+    /// The most bytes of data that are laid out.
     pub layout_bytes: u64,
-    /// The longest that laying out takes, unless the disk is very slow.
+    /// The longest time in seconds for laying out data, unless the disk is very slow.
     pub layout_seconds: f64,
-    /// Bytes written to a file of each kind.
+    /// The bytes written to a file of each kind.
     pub file_bytes: u64,
-    /// The most bytes written before the figures are taken.
+    /// The most bytes written before the four rates are measured.
     pub(crate) ladder_bytes: u64,
     pub(crate) first: f64,
     pub(crate) concurrency: f64,
     pub(crate) sizes: f64,
     pub(crate) stream: f64,
     pub(crate) side: f64,
-    /// A round of the figures, and how many there are at least.
+    /// The duration of a round of the four rates in seconds, and the least number of rounds.
     pub(crate) round: f64,
     pub(crate) rounds: u32,
     /// Seconds in which bytes are written in sequence to pass a buffer.
@@ -39,15 +39,15 @@ pub struct Budget {
     pub watch_longest: f64,
     /// A figure that is known no better than to this part is not called lasting.
     pub(crate) margin_max: f64,
-    /// A round until the disk is steady, and the most of them.
+    /// The duration of a round until the disk is steady, in seconds, and the most rounds.
     pub(crate) steady_round: f64,
     pub(crate) steady_rounds: u32,
 }
 
-/// Steps of each ladder, at most.
+/// The most steps of each ladder of requests in flight or sizes.
 const CONCURRENCY_STEPS: f64 = 10.0;
 const SIZE_STEPS: f64 = 14.0;
-/// Of large requests, which last as long as a size, and of both mixes.
+/// The steps of large requests, each as long as one size, and of both mixes.
 const LARGE_STEPS: f64 = 4.0;
 const MIX_STEPS: f64 = 8.0;
 const STREAM_STEPS: f64 = 11.0;
@@ -56,14 +56,14 @@ const MISALIGNED_STEPS: f64 = 7.0;
 /// with reads alone before and after each and before and after flushes.
 const SIDE_READS: f64 = 9.0;
 const FILE_KINDS: f64 = 4.0;
-/// Rounds of small reads, large reads and twice of small writes, alongside those of large writes.
+/// The rounds in addition to those of large writes: small reads, large reads, and twice small writes.
 const FIGURES_BESIDE: f64 = 4.0;
-/// Alone, and alongside reads.
+/// The phases of flushes: alone, and alongside reads.
 const FLUSHES: f64 = 2.0;
 
 impl Budget {
-    /// Less than a minute, and at most 64 GiB: figures within some 10 %. Often it does not find out
-    /// whether writes last.
+    /// Takes less than a minute and writes at most 64 GiB. Figures are within about 10 %. Often it does not
+    /// find out whether write rates are sustained.
     pub const QUICK: Self = Self {
         name: "quick",
         written_max: 64 * GIB,
@@ -85,7 +85,8 @@ impl Budget {
         steady_rounds: 0,
     };
 
-    /// About 3 minutes, up to 5 on a slow disk, and at most 128 GiB: figures within some 5 %.
+    /// Takes about 3 minutes, up to 5 on a slow disk, and writes at most 128 GiB. Figures are within about
+    /// 5 %.
     pub const STANDARD: Self = Self {
         name: "standard",
         written_max: 128 * GIB,
@@ -107,7 +108,7 @@ impl Budget {
         steady_rounds: 0,
     };
 
-    /// Until the disk is steady, which takes more than half an hour, and at most 1 TiB.
+    /// Takes until the disk is steady, which is more than half an hour, and writes at most 1 TiB.
     pub const THOROUGH: Self = Self {
         name: "thorough",
         written_max: 1024 * GIB,
@@ -134,15 +135,15 @@ impl Budget {
         [Self::QUICK, Self::STANDARD, Self::THOROUGH].into_iter().find(|known| known.name == name)
     }
 
-    /// The same, with data as large as the memory where the bytes allow it: what memory holds
-    /// below the device (a hypervisor's, a controller's) then answers fewer reads.
+    /// The same budget with as many bytes of data as the machine has memory, if the limit allows it. Then
+    /// caches below the device, of a hypervisor or controller, answer fewer reads.
     #[must_use]
     pub fn for_memory(self, memory_bytes: u64) -> Self {
         let most = (self.ladder_bytes / 4).max(self.layout_bytes);
         Self { layout_bytes: memory_bytes.clamp(self.layout_bytes, most), ..self }
     }
 
-    /// The same, writing at most `written_max` bytes.
+    /// The same budget, but with at most `written_max` bytes written.
     #[must_use]
     pub fn with_write_limit(self, written_max: u64) -> Self {
         Self {
@@ -153,7 +154,7 @@ impl Budget {
         }
     }
 
-    /// How long it takes, about; of `thorough`, at least.
+    /// About how many seconds it takes; for `thorough`, the least.
     pub fn seconds(&self) -> f64 {
         let reads = self.ladders() + self.side * SIDE_READS;
         let figures = self.watch + self.round * f64::from(self.rounds) * FIGURES_BESIDE;
@@ -167,7 +168,7 @@ impl Budget {
         self.ladders() + mixes + self.side * (MISALIGNED_STEPS + FILE_KINDS + FLUSHES)
     }
 
-    /// Seconds of what is measured in both directions, for one of them.
+    /// The seconds of the phases of one direction.
     fn ladders(&self) -> f64 {
         self.concurrency * CONCURRENCY_STEPS
             + self.sizes * (SIZE_STEPS + LARGE_STEPS)
@@ -176,7 +177,7 @@ impl Budget {
     }
 }
 
-/// What is left of a budget's bytes.
+/// The bytes of a budget that are left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ledger {
     /// The most that may be written at all.
@@ -195,8 +196,8 @@ impl Ledger {
         }
     }
 
-    /// The most that a phase of this many seconds before the figures may write, so that enough is
-    /// left for later ones.
+    /// The most bytes that a phase of this many seconds before the four rates may write, so that enough
+    /// is left for later phases.
     pub(crate) fn share(&self, seconds: f64) -> u64 {
         let part = seconds / self.seconds_left.max(seconds).max(1e-9);
         (self.ladder_left as f64 * part.min(1.0)) as u64

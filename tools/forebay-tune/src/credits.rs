@@ -1,9 +1,10 @@
-//! Credits: whether a volume is faster while it has some, how many it had, and what it does without.
+//! Burst credits: whether a volume is faster while it has credits, how many it had, and its sustained
+//! rate without them.
 //!
-//! A volume earns credits at its lasting rate and spends one on each operation of all who use it. So
-//! once they have run out, what was left at an earlier moment is what the disk has done since, less
-//! what it does without credits in that time. Where it was full in between, it earned less: the
-//! moment for which most were left tells.
+//! A volume earns credits at its sustained rate and spends one on each operation. So after they have
+//! run out, the credits at an earlier moment are the operations since then, less those that the
+//! sustained rate allows in that time. A volume whose credits are full earns none, so the moment with
+//! the highest result is used.
 
 use serde::Serialize;
 
@@ -15,42 +16,42 @@ use crate::run::Run;
 use crate::samples::Rate;
 use crate::statistics::confidence;
 
-/// Credits that are used up take more than this part of the rate.
+/// Without credits the rate falls by more than this fraction.
 pub(crate) const FALL: f64 = 0.2;
-/// Where more than this part of the bandwidth is used, bytes may be what makes operations slow.
+/// Above this fraction of the bandwidth, the bandwidth itself may limit the operations.
 const BANDWIDTH_PART: f64 = 0.5;
-/// Looks at most this many seconds apart are on end.
+/// Measurements at most this many seconds apart count as continuous.
 const ON_END: f64 = 1.0;
-/// Rates are counted to such a part.
+/// The resolution of measured rates, as a fraction of the rate.
 const RESOLUTION: f64 = 0.002;
 
-/// What looks at a disk say of its credits.
+/// The result of watching a volume for burst credits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Credits {
-    /// Operations per second at most.
+    /// The highest rate, in operations per second.
     pub burst: f64,
-    /// For how many seconds on end it was seen to do that.
+    /// The longest time for which it kept that rate, in seconds.
     pub held_seconds: f64,
-    /// How many operations that were.
+    /// The number of operations in that time.
     pub held_operations: u64,
-    /// What is known since they ran out.
+    /// The figures of a volume whose credits ran out. `None` while they have not.
     pub spent: Option<Spent>,
 }
 
-/// Credits that ran out.
+/// The figures of a volume whose credits ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spent {
-    /// Operations per second without credits; as many credits come back.
+    /// The sustained rate, in operations per second. The volume earns as many credits per second.
     pub lasting: Rate,
-    /// How many credits were left.
+    /// The number of credits at the time `left_at`.
     pub left: f64,
-    /// Half of the 95 % confidence interval of that.
+    /// Half of the 95 % confidence interval of `left`.
     pub margin: f64,
-    /// When that was, in seconds since the measurement began or went on.
+    /// The time of `left`, in seconds since the measurement began or was resumed.
     pub left_at: f64,
 }
 
-/// Small operations per second at the beginning, of the faster direction.
+/// The small operations per second at the beginning, in the faster direction.
 pub(crate) fn first_operations(run: &Run) -> f64 {
     let of = |work| first(run, work, Pattern::Random).map_or(0.0, |at| at.samples.rate().mean);
     f64::max(of(Work::Read), of(Work::Write))
@@ -67,21 +68,21 @@ fn since_gone_on(run: &Run) -> &[Look] {
     run.looks.get(last.map_or(0, |last| last + 1)..).unwrap_or_default()
 }
 
-/// Hours for which credits were looked for.
+/// The hours for which the disk was watched for credits.
 pub(crate) fn hours_watched(looks: &[Look]) -> f64 {
     let last_ones = looks.iter().zip(looks.iter().skip(1).map(Some).chain([None]));
     let ends = last_ones.filter(|(old, new)| new.is_none_or(|new| new.before.at < old.after.at));
     ends.map(|(last, _)| last.after.at).sum::<f64>() / 3600.0
 }
 
-/// Operations per second of the fastest look, or of as many requests in flight before.
+/// The highest rate in operations per second, of all looks and of the ladder of requests in flight.
 fn fastest(run: &Run, looks: &[Look]) -> f64 {
     let steps = |work| run.of(Purpose::Concurrency, work).map(|step| step.samples.rate().mean);
     let before = steps(Work::Read).chain(steps(Work::Write));
     before.chain(looks.iter().map(Look::rate)).fold(0.0, f64::max)
 }
 
-/// What the looks of `run` say; nothing where there are none.
+/// The credits of the volume according to the looks of `run`. `None` without looks.
 pub(crate) fn credits(run: &Run) -> Option<Credits> {
     let looks = since_gone_on(run);
     let most = fastest(run, looks);
@@ -109,16 +110,16 @@ pub(crate) fn credits(run: &Run) -> Option<Credits> {
     })
 }
 
-/// Whether the last look found the disk slower than it can be, and the next is to tell whether reads
-/// are too: a write buffer that is full makes writes slow alone.
+/// Whether the next look has to read, because the last one wrote and was slow. A full write buffer makes
+/// only writes slow.
 pub(crate) fn reads_next(run: &Run) -> bool {
     let looks = since_gone_on(run);
     let slow = |last: &Look| last.rate() * (1.0 + FALL) < fastest(run, looks);
     looks.last().is_some_and(|last| last.work == Work::Write && slow(last))
 }
 
-/// What is known once the looks from `fell` on were slow: none where these are too few, uneven, or
-/// of writes alone. In the first of them credits ran out.
+/// The figures of a volume whose credits ran out during the look `fell`. `None` if the looks after it are
+/// too few, uneven, or all of writes.
 fn spent(began: Counted, looks: &[Look], fell: usize) -> Option<Spent> {
     let (ran_out, without) = looks.get(fell..)?.split_first()?;
     let rates: Vec<f64> = without.iter().map(Look::rate).collect();

@@ -1,4 +1,4 @@
-//! Whether a disk keeps its speed.
+//! Drift: whether a disk keeps its speed.
 
 use serde::Serialize;
 
@@ -6,61 +6,62 @@ use crate::phase::{Pattern, Purpose, Work};
 use crate::run::Run;
 use crate::statistics::{mean, slope};
 
-/// SNIA's rule: over the last five rounds, the range of the rates is at most a fifth of their
-/// mean, and the line through them rises or falls by at most a tenth.
+/// SNIA's rule of the steady state: over this many last rounds, the range of the rates is at most
+/// `RANGE_MAX` of their mean, and the line through them rises or falls by at most `SLOPE_MAX` of it.
 const WINDOW: usize = 5;
 const RANGE_MAX: f64 = 0.2;
 const SLOPE_MAX: f64 = 0.1;
-/// Disks have become slower after half an hour. Before that and a window more nobody knows.
+/// A disk is only called steady after this many seconds, because some become slower after half an hour.
 pub(crate) const KNOWN_AFTER: f64 = 35.0 * 60.0;
-/// A change below this is noise.
+/// A change below this fraction is noise.
 const CHANGE_MIN: f64 = 0.03;
-/// What falls by so much at once, and is level before and after, was a burst on credits.
+/// A fall by this fraction at once, between two level rates, is the end of burst credits.
 const BURST_MIN: f64 = 0.2;
+/// Rates that differ by at most this fraction are level.
 pub(crate) const LEVEL: f64 = 0.1;
-/// So often the lower level has to be seen.
+/// The least number of rounds at the lower level.
 const AFTER_MIN: usize = 3;
 
 /// The rate of one load at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Observation {
-    /// Seconds since the measurement began, in the middle of the phase.
+    /// The middle of the phase, in seconds since the measurement began.
     pub at: f64,
-    /// Requests per second.
+    /// The rate in requests per second.
     pub rate: f64,
-    /// Half of its 95 % confidence interval.
+    /// Half of the 95 % confidence interval of the rate.
     pub margin: f64,
 }
 
-/// A higher rate at first, until credits were used up.
+/// A higher rate at first, until burst credits were used up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Burst {
-    /// Requests per second before.
+    /// The requests per second with credits.
     pub high: f64,
-    /// Requests per second after.
+    /// The requests per second without credits.
     pub low: f64,
-    /// Seconds of the measurement until then.
+    /// When the credits ran out, in seconds since the measurement began.
     pub seconds: f64,
 }
 
 /// Whether a disk keeps its speed, as far as it was observed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Steadiness {
-    /// The same load at several times.
+    /// The rates of the same load at several times.
     pub trace: Vec<Observation>,
-    /// Seconds from the first to the last.
+    /// The seconds from the first to the last of them.
     pub observed_seconds: f64,
-    /// The range of the last rounds, as a part of their mean.
+    /// The range of the last rounds, as a fraction of their mean.
     pub range: f64,
-    /// By how much of their mean the line through the last rounds rises or falls.
+    /// The rise or fall of the line through the last rounds, as a fraction of their mean.
     pub slope: f64,
     /// Whether SNIA's rule holds for the last rounds.
     pub level: bool,
-    /// How much higher the rate was at first than in the last rounds, as a part of the latter;
-    /// 0 for less than the noise.
+    /// By how much the first rate exceeds that of the last rounds, as a fraction of the latter. 0 if
+    /// the difference is noise.
     #[serde(rename = "first_excess")]
     pub burst_excess: f64,
-    /// A burst on credits, if there was one.
+    /// The burst on credits, if there was one.
     pub burst: Option<Burst>,
 }
 
@@ -71,7 +72,7 @@ impl Steadiness {
     }
 }
 
-/// Whether the small requests of one direction keep their rate in `run`.
+/// The steadiness of the small requests of one direction in `run`.
 pub fn steadiness(run: &Run, work: Work) -> Steadiness {
     let purposes = [Purpose::First, Purpose::Steady];
     let phases = run.phases.iter().filter(|measured| {
@@ -114,7 +115,7 @@ fn of(trace: Vec<Observation>) -> Steadiness {
     }
 }
 
-/// How much higher the first rate is than the last, as a part of the latter.
+/// By how much the first rate exceeds the last, as a fraction of the latter.
 fn burst_excess(trace: &[Observation]) -> f64 {
     let (Some(first), Some(last)) = (trace.first(), trace.last()) else { return 0.0 };
     let excess = (first.rate - last.rate) / last.rate.max(f64::MIN_POSITIVE);

@@ -6,24 +6,24 @@ use std::io;
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The user ended it.
+    /// The user interrupted it.
     #[error("interrupted")]
     Interrupted,
     /// The place cannot or must not be measured.
     #[error("{0}")]
     Refused(String),
-    /// Something that was asked of the system failed.
+    /// A system call failed.
     #[error("cannot {what}: {source}")]
     Io {
-        /// What was to be done.
+        /// What the program tried to do.
         what: String,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// A file of an earlier run is not one, or of another version.
+    /// A file of an earlier run is invalid or of another version.
     #[error("{0}")]
     Run(String),
-    /// The measurement came to an end without what it needs.
+    /// The measurement ended without the samples that it needs.
     #[error("{0}")]
     Incomplete(String),
 }
@@ -31,9 +31,9 @@ pub enum Error {
 forebay_core::debug_as_display!(Error);
 
 impl Error {
-    /// A phase that left no samples.
+    /// The error of a phase without samples.
     pub(crate) fn nothing_measured() -> Self {
-        Self::Incomplete(String::from("nothing was measured: a defect"))
+        Self::Incomplete(String::from("internal error: nothing was measured"))
     }
 
     /// [`Error::Io`] for a call of [`Result::map_err`].

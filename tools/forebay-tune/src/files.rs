@@ -128,7 +128,7 @@ fn time(us: f64) -> Duration {
 pub fn forebay_yaml(properties: &Properties, properties_name: &str) -> String {
     let keys = properties.to_forebay_yaml(properties_name);
     format!(
-        "# What forebay tune measured. Rates are per second; costs are lists of\n\
-         # [bytes, nanoseconds of disk time].\n{keys}"
+        "# Figures measured by forebay tune. Rates are per second; costs are lists of\n# [bytes, \
+         nanoseconds of disk time].\n{keys}"
     )
 }

@@ -5,7 +5,7 @@
 //!   virtual time.
 //! - [`Budget`]: how long the measurement takes, and how much it writes at most.
 //! - [`measure`]: runs phases on a target, each chosen by what the earlier ones found.
-//! - [`Run`]: what was measured. It can be written down, gone on with, fitted again, compared.
+//! - [`Run`]: what was measured. It can be saved, continued, fitted again, compared.
 //! - [`Fit`]: what the run says about the disk; [`files`] and [`verdicts`] put it into words.
 //! - [`diff`](mod@diff) and [`history`]: two runs compared, and many over time.
 #![forbid(unsafe_code)]

@@ -96,11 +96,11 @@ impl Run {
         };
         let versions: Vec<Versioned> = serde_json::from_str(text).map_err(not_a_run)?;
         if versions.is_empty() {
-            return Err(Error::Run(format!("{file}: there is no disk in it; measure again")));
+            return Err(Error::Run(format!("{file}: it contains no disk; measure again")));
         }
         match versions.iter().find(|run| run.version != RUN_VERSION) {
             Some(run) => Err(Error::Run(format!(
-                "{file}: its version is {}, this program reads {RUN_VERSION}; measure again",
+                "{file}: its version is {}, and this program reads {RUN_VERSION}; measure again",
                 run.version
             ))),
             None => serde_json::from_str(text).map_err(not_a_run),
@@ -114,7 +114,7 @@ impl Run {
     pub fn to_json(runs: &[Self]) -> Result<String, Error> {
         serde_json::to_string(runs)
             .map(|text| text + "\n")
-            .map_err(|error| Error::Run(format!("cannot write the run down: {error}")))
+            .map_err(|error| Error::Run(format!("cannot write the run to a file: {error}")))
     }
 
     /// Bytes written; what was discarded had been written for that.
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_run_says_what_to_do() {
+    fn a_file_that_is_no_run_is_refused_with_advice() {
         let later = String::from(r#"[{"version": 99, "phases": "of another kind"}]"#);
         for (text, words) in [("[]", "no disk"), ("{", "not a run"), (&later, "version is 99")] {
             let error = Run::parse("run.json", text).unwrap_err().to_string();

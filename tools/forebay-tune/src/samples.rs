@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_its_time_is_no_hang() {
+    fn slow_requests_are_no_stall() {
         let mut recorder = PhaseRecorder::new(Time::ZERO, 0.5).unwrap();
         (1..=20).for_each(|done| recorder.record(time(done * 40 - 40), time(done * 40)));
         let samples = recorder.samples(time(500), 0, 0.0);

@@ -59,12 +59,12 @@ impl SimTarget {
 
     /// Waits for the next completions; says which commands they are of.
     fn completions(&mut self) -> Result<Vec<u64>, Error> {
-        let hangs = || Error::Incomplete(String::from("the disk does not answer any more"));
+        let hangs = || Error::Incomplete(String::from("the disk no longer answers"));
         self.now = self.now.max(self.disk.next_event().ok_or_else(hangs)?);
         let mut done = Vec::new();
         while let Some(finished) = self.disk.poll_completion(self.now) {
             if finished.status == Status::Failed {
-                let what = "the disk failed a request (I/O error): check the disk";
+                let what = "a request failed with an I/O error: check the disk";
                 return Err(Error::Incomplete(what.into()));
             }
             done.push(finished.id);
@@ -100,7 +100,7 @@ impl SimTarget {
         let goes_on = alone.zip(self.last).is_some_and(|(phase, last)| phase.is_as(&last));
         self.now = self.now.plus_nanos(if goes_on { 0 } else { REST_NANOS });
         self.last = alone;
-        let no_memory = || Error::Incomplete(String::from("no memory for the record"));
+        let no_memory = || Error::Incomplete(String::from("no memory for the recording"));
         let running = |&(phase, shared)| {
             let load = PhaseLoad::new(phase, self.area(phase), shared, self.now, 0);
             Ok(RunningLoad {

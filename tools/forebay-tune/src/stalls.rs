@@ -1,25 +1,25 @@
-//! When a disk stood still.
+//! Stalls of a disk.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// A stall of this many seconds is told.
-const TOLD_SECONDS: f64 = 0.2;
+/// Stalls of at least this many seconds are reported.
+const REPORTED_SECONDS: f64 = 0.2;
 
-/// Times in which a disk had requests and none came back, though they usually take much less.
+/// Times in which the disk completed none of its requests for much longer than they usually take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stalls {
-    /// How many.
+    /// The number of stalls.
     pub count: u32,
-    /// How long they took in all.
+    /// Their duration in all, in seconds.
     pub seconds: f64,
-    /// How long the longest took.
+    /// The duration of the longest, in seconds.
     pub longest: f64,
 }
 
 impl Stalls {
-    /// Of intervals of this many seconds in which nothing came back.
+    /// The stalls in a list of ranges of intervals, each of `interval` seconds.
     pub(crate) fn of(stalls: &[Range<usize>], interval: f64) -> Self {
         let lengths = || stalls.iter().map(|stall| stall.len() as f64 * interval);
         Self {
@@ -29,7 +29,7 @@ impl Stalls {
         }
     }
 
-    /// These and those.
+    /// The stalls of both together.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             count: self.count.saturating_add(other.count),
@@ -39,15 +39,15 @@ impl Stalls {
     }
 }
 
-/// What there is to say of the stalls in all phases, in a sentence.
+/// A sentence about the stalls of all phases, if they were long enough to be reported.
 pub(crate) fn told(phases: impl Iterator<Item = Stalls>) -> Option<String> {
-    let all = phases.filter(|stalls| stalls.longest >= TOLD_SECONDS).reduce(Stalls::and);
+    let all = phases.filter(|stalls| stalls.longest >= REPORTED_SECONDS).reduce(Stalls::and);
     all.map(|Stalls { count, seconds, longest }| {
         let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
         format!(
             "The disk stood still {times}, for {seconds:.1} s in all and {longest:.1} s at the \
-             longest: garbage that is collected, a link that was lost, or a machine that was \
-             stopped. Its rates are means over that time."
+             longest. Possible causes are garbage collection, a lost link, or a machine that was \
+             suspended. The rates are means that include this time."
         )
     })
 }

@@ -26,7 +26,7 @@ const HEAD_IOPS: f64 = 1000.0;
 /// What a disk takes faster than it can for long.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Buffer {
-    /// How much it holds beyond what it is emptied of meanwhile, in bytes.
+    /// Its capacity, without the bytes that leave it while it fills, in bytes.
     pub bytes: u64,
     /// Bytes per second until it was full.
     pub before: f64,

@@ -1,4 +1,4 @@
-//! What can be measured.
+//! Targets of a measurement.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,18 @@ use crate::look::Counted;
 use crate::phase::Phase;
 use crate::samples::Samples;
 
-/// Something that a load can be run on.
+/// A disk, real or simulated, on which loads can be run.
 pub trait Target {
-    /// What is known about it in advance.
+    /// The properties that are known before the measurement.
     fn info(&self) -> &TargetInfo;
 
     /// Runs one phase.
     ///
     /// # Errors
-    /// The disk fails a request, does not answer, or the user has had enough.
+    /// The disk failed a request or does not answer, or the user interrupted the measurement.
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error>;
 
-    /// Runs `background` on the data laid out, and `phase` at the same time; both end when `phase`
+    /// Runs `background` on the data laid out, and `phase` at the same time. Both end when `phase`
     /// does.
     ///
     /// # Errors
@@ -31,50 +31,50 @@ pub trait Target {
         phase: &Phase,
     ) -> Result<(Samples, Samples), Error>;
 
-    /// What the disk has done so far for all that use it.
+    /// The counters of the disk, over all programs that use it.
     ///
     /// # Errors
-    /// Nobody counts that.
+    /// The disk has no counters.
     fn counted(&self) -> Result<Counted, Error>;
 
-    /// Lets this many seconds pass.
+    /// Waits for this many seconds.
     ///
     /// # Errors
-    /// The user has had enough.
+    /// The user interrupted the measurement.
     fn wait(&mut self, seconds: f64) -> Result<(), Error>;
 }
 
-/// What is known about a disk before it is measured.
+/// The properties of a disk that are known before it is measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetInfo {
-    /// The directories or the block device measured, full paths.
+    /// The directories or the block device, as full paths.
     #[serde(rename = "places")]
     pub paths: Vec<String>,
-    /// The device they lie on, as `MAJOR:MINOR`; empty for a simulated disk.
+    /// The number of their device, as `MAJOR:MINOR`; empty for a simulated disk.
     pub device: String,
     /// The disks below it, such as the members of a RAID.
     pub disks: Vec<String>,
-    /// What kind of file system it is; empty without one.
+    /// The kind of its file system; empty without one.
     pub filesystem: String,
-    /// Threads that send requests.
+    /// The number of threads that send requests.
     pub threads: u32,
-    /// How requests get to the kernel.
+    /// How requests are passed to the kernel.
     pub backend: String,
-    /// What offsets and lengths must be multiples of, in bytes.
+    /// The alignment of offsets and lengths, in bytes.
     pub alignment: u32,
     /// The logical sector that the device states, in bytes.
     pub logical_sector: Option<u32>,
     /// The physical sector that the device states, in bytes.
     pub physical_sector: Option<u32>,
-    /// Whether it says that it is a hard disk.
+    /// Whether the device states that it is a hard disk.
     pub rotational: Option<bool>,
-    /// Bytes per second of the link to the disk, and what that is.
+    /// The bandwidth of the link to the disk in bytes per second, and the kind of the link.
     pub link: Option<(u64, String)>,
-    /// Whether space that is given back is discarded on the device.
+    /// Whether the file system discards freed space on the device.
     pub discards: bool,
-    /// Whether files are made on it.
+    /// Whether the measurement makes files on it.
     pub files: bool,
-    /// Bytes that the data of the measurement may take.
+    /// The most bytes that the data of the measurement may take.
     pub room: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a run says, in plain words.
+//! The result of a run as sentences for people.
 
 use forebay_block::Backing;
 use forebay_core::SATURATION_LENGTH_DEFAULT;
@@ -12,21 +12,21 @@ use crate::stalls;
 use crate::sustained::Lasting;
 use crate::target::TargetInfo;
 
-/// A cache answers in less than this part of the disk's time.
+/// Reads faster than this fraction of the disk's latency come from a cache.
 const CACHED: f64 = 0.6;
-/// No hard disk does this many small reads at random places per second.
+/// No hard disk does this many small reads at random offsets per second.
 const HARD_DISK_IOPS_MAX: f64 = 1000.0;
-/// Threads busier than this bound the rates, not the disk.
+/// Threads that are busy for more than this fraction of the time limit the rates.
 const PROCESSOR_MAX: f64 = 0.9;
-/// The latency goal of the scheduler, unless the disk needs more.
+/// The latency goal of the scheduler in microseconds, unless the disk needs more.
 const GOAL_US: f64 = 750.0;
-/// A figure that is known no better than this is a guess.
+/// A figure with a margin above this fraction is reported as uncertain.
 const MARGIN_MAX: f64 = 0.05;
-/// Kinds of files differ by more than noise.
+/// Kinds of files that differ by less than this fraction are not reported.
 const FILES_DIFFER: f64 = 0.1;
-/// Who relies on the first minutes gets this much more than lasts.
+/// A first rate that exceeds the sustained one by more than this fraction is reported.
 const EXCESS_MAX: f64 = 0.1;
-/// A p99 that is so much higher with fewer requests in flight is none of the disk's.
+/// A p99 that is higher by this factor with fewer requests in flight is not caused by the disk.
 const P99_FALLS: f64 = 1.1;
 
 /// A sentence about a disk.
@@ -38,7 +38,7 @@ pub struct Verdict {
     pub text: String,
 }
 
-/// All that there is to say.
+/// All sentences about a run.
 pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     let mut all = Verdicts(beforehand(&run.target).into_iter().collect());
     let stalls = run.phases.iter().map(|phase| phase.samples.stalls);
@@ -59,7 +59,7 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     all.0
 }
 
-/// What to do with what was found, and how long it is known to last.
+/// How to use the files, and which rates are known to be sustained.
 pub fn advice(fit: &Fit) -> String {
     format!(
         "Load the scheduler with `Scheduler::from_file(\"forebay.yaml\")`, or the program's commands \
@@ -68,7 +68,7 @@ pub fn advice(fit: &Fit) -> String {
     )
 }
 
-/// Of which rates it is not known whether they last, and why, and how long the others were seen to.
+/// Which rates may be bursts, and why, and for how long the others stayed level.
 fn lasting(fit: &Fit) -> String {
     let is_known = |direction: &Steadiness| direction.is_known();
     let (reads, writes) = (&fit.read_steadiness, &fit.write_steadiness);
@@ -85,51 +85,51 @@ fn lasting(fit: &Fit) -> String {
     let mut said = Vec::new();
     if !unknown.is_empty() {
         let (names, why) = (names(&unknown), why_unknown(fit));
-        said.push(format!("{names} may be a burst, and the files say so: {why}."));
+        said.push(format!("{names} may be a burst, as the files note: {why}."));
     }
     let all_known = fit.spent().is_some() || is_known(reads) && is_known(writes);
     if !all_known && !level.is_empty() {
         let seconds = f64::min(reads.observed_seconds, writes.observed_seconds);
         said.push(format!(
-            "{} stayed level for {:.1} minutes of the measurement; some disks slow down after half \
-             an hour and more.",
+            "{} stayed level for {:.1} minutes of the measurement; some disks slow down only \
+             after half an hour or more.",
             names(&level),
             seconds / 60.0
         ));
     }
     match said.as_slice() {
-        [] => String::from("All four rates lasted."),
+        [] => String::from("All four rates are sustained."),
         _ => said.join(" ") + " `--budget thorough` finds out.",
     }
 }
 
-/// Why it is not known of all rates whether they last.
+/// Why some rates may be bursts.
 fn why_unknown(fit: &Fit) -> String {
     if fit.lasting.may_have_credits {
         return String::from(
-            "its reads and writes have one rate, as on volumes that are faster while they have \
-             credits, which take half an hour or more to be used up, so that --watch is needed",
+            "its reads and writes have the same rate, as on volumes with burst credits. Such \
+             credits last for half an hour or more, so use --watch",
         );
     }
     let Lasting { read_iops, read_bandwidth, buffer_passed, .. } = fit.lasting;
-    let buffer = (!buffer_passed).then_some("a buffer may hold all that was written");
+    let buffer = (!buffer_passed).then_some("a buffer may hold all the data that was written");
     let uneven = buffer_passed || !(read_iops && read_bandwidth);
     let uneven = uneven.then_some("they were not level for long enough");
     buffer.into_iter().chain(uneven).collect::<Vec<_>>().join(", and ")
 }
 
-/// What there is to say before anything is measured.
+/// A warning before the measurement, if the file system needs one.
 pub fn beforehand(target: &TargetInfo) -> Option<Verdict> {
     let kind = target.filesystem.as_str();
     let text = match Backing::of(kind) {
         Backing::Program => format!(
-            "A program answers for this file system ({kind}), not the kernel: direct I/O may end \
-             in its cache, so that memory is measured instead of a disk. Measure the directory \
-             beneath it, on the disk itself."
+            "A program serves this file system ({kind}), not the kernel: direct I/O may end in \
+             its cache, so that memory is measured instead of a disk. Measure the underlying \
+             directory on the disk itself."
         ),
         Backing::Disk if kind == "overlay" => String::from(
-            "An overlay keeps what is written in its upper directory, on any disk or in memory: \
-             which cannot be told from here. Measure that directory, or one of a volume.",
+            "An overlay keeps written data in its upper directory, on an unknown disk or in \
+             memory. Measure that directory, or one of a volume.",
         ),
         _ => return None,
     };
@@ -203,10 +203,10 @@ fn buffer(fit: &Fit, all: &mut Verdicts) {
 fn sector_measured(sector: Sector) -> String {
     match (sector.by_size, sector.by_shift) {
         (Some(size), Some(shift)) if size != shift => format!(
-            "By how fast writes of each size are its sectors have {size} bytes, by what shifted \
-             writes cost {shift}: the larger is safe for the blocks of file systems."
+            "The rates of writes of each size suggest sectors of {size} bytes, the cost of \
+             shifted writes {shift}: the larger is safe for the blocks of file systems."
         ),
-        _ => format!("The disk behaves like one with sectors of {} bytes.", sector.measured()),
+        _ => format!("The disk behaves as if its sectors had {} bytes.", sector.measured()),
     }
 }
 
@@ -363,16 +363,16 @@ fn behaviour(fit: &Fit, all: &mut Verdicts) {
     for (name, knee) in [("reads", &fit.read_knee), ("writes", &fit.write_knee)] {
         let said = match knee.requests {
             Some(1) => format!(
-                "With one of the small {name} in flight it does 95 % of the most that it did; with \
-                 more they wait longer."
+                "With one of the small {name} in flight it reaches 95 % of its highest rate; more \
+                 only wait longer."
             ),
             Some(requests) => format!(
-                "With {requests} small {name} in flight it does 95 % of the most that it did; with \
-                 more they wait longer."
+                "With {requests} small {name} in flight it reaches 95 % of its highest rate; more \
+                 only wait longer."
             ),
             None => format!(
-                "How many small {name} in flight do 95 % of the most that it did is not known: its \
-                 rates were too uneven."
+                "How many small {name} in flight reach 95 % of its highest rate is unknown: its \
+                 rates varied too much."
             ),
         };
         all.note(said);

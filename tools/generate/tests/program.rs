@@ -61,7 +61,7 @@ fn every_command_has_a_page_that_its_parent_names() {
 }
 
 #[test]
-fn what_differs_is_named_by_its_first_line() {
+fn a_difference_is_named_by_its_first_line() {
     let root = written();
     let path = |name: &str| root.path().join("packaging/man").join(name);
     let page = fs::read_to_string(path("forebay-rm.1")).unwrap();

@@ -1,4 +1,4 @@
-// Put into a folder of Pebble, this has its tests run over the wrapper.
+// This file is copied into a folder of Pebble, so that its tests run over the wrapper.
 package vfs_test
 
 import (

@@ -41,7 +41,7 @@ struct Info {
     skew: Option<f64>,
 }
 
-/// Asserts what is said about a job list whose second job has these lines behind its name.
+/// Asserts the error of a job list whose second job has these lines after its name.
 #[track_caller]
 fn complains(lines: &[&str], message: &str) {
     let first = "- name: a\n  type: seqread\n";

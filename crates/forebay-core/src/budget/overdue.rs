@@ -60,7 +60,7 @@ pub(crate) struct Overdue {
     stalls: Stalls,
 }
 
-/// What the disk did meanwhile, when it kept a request for too long.
+/// The disk's work while it kept a request for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DiskState {
     /// Nothing: it kept nobody from anything that there was to have.

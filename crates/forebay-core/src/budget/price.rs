@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_more_is_let_in_less() {
+    fn dearer_requests_are_admitted_less() {
         let current = CurrentPrice::new();
         for price in [PRICE_ONE / 4, PRICE_ONE / 2, 2_472_000, PRICE_ONE * 16] {
             current.set(price);

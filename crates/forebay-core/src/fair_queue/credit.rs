@@ -31,9 +31,9 @@ impl FairQueue {
         }
     }
 
-    /// The credit of a node that has work here again, since `now` if it is new.
-    /// Who asks for the next as soon as one comes back was not idle: it had no
-    /// chance to ask for what the others took meanwhile.
+    /// The credit of a node that has work here again, since `now` if it is new. Who asks for the
+    /// next as soon as one comes back was not idle: it had no chance to request what the others
+    /// took in that time.
     pub(super) fn credit(&self, node: NodeId, now: Option<Time>) -> Credit {
         if self.peers.sole() {
             return Credit { alone: 0, beside_others: self.lead_max };

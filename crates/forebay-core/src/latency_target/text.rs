@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_says_what_one_is() {
+    fn an_invalid_target_is_refused_with_an_example() {
         use LatencyTargetError::{Latency, Percentile, Syntax};
         for (wrong, texts) in [
             (Syntax, ["", "p95", "95=1ms", "p95=2goals", "flushes:p95=1ms", "p95=-1ms", "p=1ms"]),

@@ -1,4 +1,4 @@
-//! What this queue counts, and what of it the group is told.
+//! The counters of this queue, and the part that it reports to the group.
 
 use alloc::vec::Vec;
 
@@ -10,11 +10,11 @@ use crate::{Blocked, ClassCounters, ClassId, DiskTime, Op, QueueCounters, Time};
 /// An answer counts as the disk's own time where the owner polled within the time it took divided by
 /// this. Smaller numbers would take a late poll for a slow disk.
 const POLLED_PART: u64 = 8;
-/// The group is told of what was dispatched when it is a window divided by this. Larger numbers cost
-/// more stores to what all shards share; smaller ones let the price of a mix lag.
+/// Dispatched disk time is reported to the group once it is a window divided by this. Larger
+/// numbers cost more stores to what all shards share; smaller ones let the price of a mix lag.
 const REPORTED_PART: u64 = 16;
-/// The group is told of what was dispatched after this time at the latest, in nanoseconds: few reads
-/// among many writes count too.
+/// Dispatched disk time is reported to the group after this time at the latest, in nanoseconds: few
+/// reads among many writes count too.
 const REPORTED_NANOS: u64 = 10_000_000;
 
 /// What is known of how long the disk took for a request.

@@ -10,10 +10,11 @@
 //! A flush of such a disk waits for a turn of the platter. Flushes that go while another one is in the
 //! disk wait for the same turn and cost nothing, unless a write has finished in between.
 //!
-//! Each change between a stream and other requests costs a seek, and a disk that chooses the nearest
-//! request leaves a stream late or never. So a stream whose turn it is, and of which more waits, gets
-//! the disk for itself: when what is in the disk has been served, and then for [`RUN_NANOS`] of disk
-//! time. This is a run. It is charged as always, so classes that wait meanwhile go first afterwards.
+//! Each change between a stream and other requests costs a seek, and a disk that chooses the
+//! nearest request leaves a stream late or never. So a stream whose turn it is, and of which more
+//! waits, gets the disk for itself: when what is in the disk has been served, and then for
+//! [`RUN_NANOS`] of disk time. This is a run. It is charged as always, so classes that wait during
+//! the run go first afterwards.
 //!
 //! Decision: `docs/decisions/0003-sequential-requests.md`.
 

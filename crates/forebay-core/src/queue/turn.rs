@@ -496,10 +496,10 @@ impl IoQueue {
         Stop::new(reason, Some(resume_at))
     }
 
-    /// How much of the budget must lie unused before it is worth while to wake
-    /// up: those that are behind must have had their turn, and requests that
-    /// have waited for longer than a goal may as well wait to go together.
-    /// Whatever arrives meanwhile finds that budget and goes at once.
+    /// How much of the budget must lie unused before it is worth while to wake up: those that are
+    /// behind must have had their turn, and requests that have waited for longer than a goal may as
+    /// well wait to go together. Requests that arrive in that time find this budget and are
+    /// dispatched at once.
     fn wakeup_threshold(&self, class: u16, index: u32, now: Time) -> DiskTime {
         let turn = DiskTime::from_units(self.lead(class, now).units_of_all);
         let goal = self.goal();

@@ -109,7 +109,7 @@ impl Twin {
                 let Some(at) = pick.checked_rem(self.in_disk[shard].len()) else { return };
                 let ticket = self.in_disk[shard].remove(at);
                 let outcome = if ok { Outcome::Done } else { Outcome::Failed };
-                // it fails if the class was replaced meanwhile, for both
+                // it fails for both if the class was replaced
                 let _ = self.queues[shard].complete(now, ticket, outcome);
             }
             Step::Cancel { shard, pick } => {
@@ -223,7 +223,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_goes_at_once_leaves_the_queue_as_queueing_and_polling_do(
+    fn dispatch_at_once_leaves_the_queue_like_enqueue_and_poll(
         config in config(),
         (shards, steps) in (1usize..=3)
             .prop_flat_map(|shards| (Just(shards), prop::collection::vec(step(shards), 1..200))),

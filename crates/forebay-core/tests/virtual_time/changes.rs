@@ -292,7 +292,7 @@ fn a_queue_that_leaves_names_who_waits_for_what_it_held() {
 }
 
 #[test]
-fn who_polls_after_a_queue_was_dropped_wakes_those_who_wait_for_it() {
+fn polling_after_a_queue_was_dropped_wakes_its_waiters() {
     for policy in WINDOWS {
         let (mut world, nested) = a_full_window(policy);
         drop(nested);

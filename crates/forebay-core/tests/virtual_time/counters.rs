@@ -56,7 +56,7 @@ fn queues_together_do_not_claim_more_in_the_disk_than_may_be_there() {
 }
 
 #[test]
-fn what_begins_or_ends_beside_a_block_is_counted_and_no_other() {
+fn only_misaligned_requests_are_counted_as_misaligned() {
     let world = World::new(model(10_000, 1_000_000_000), Policy::pace_window(), 1);
     let class = world.group.add_class(None, 100).unwrap();
     let mut queue = world.shards.into_iter().next().unwrap().queue;

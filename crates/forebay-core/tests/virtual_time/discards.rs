@@ -50,7 +50,7 @@ fn no_more_than_two_are_in_the_disk_and_all_shards_take_turns() {
 }
 
 #[test]
-fn those_that_wait_keep_no_reads_waiting() {
+fn waiting_deletes_do_not_delay_reads() {
     let mut world = World::new(disk(), Policy::pace_window(), 2);
     let reads = world.group.add_class(None, 1000).unwrap();
     let deletes = world.group.add_class(None, 100).unwrap();
@@ -69,7 +69,7 @@ fn those_that_wait_keep_no_reads_waiting() {
 }
 
 #[test]
-fn those_that_the_window_has_given_up_and_those_of_a_queue_that_has_gone_count_no_more() {
+fn permits_that_were_given_up_or_whose_queue_was_dropped_do_not_count() {
     let group = group(Policy::pace_window());
     let class = group.add_class(None, 100).unwrap();
     let mut queues = [group.join().unwrap(), group.join().unwrap()];

@@ -29,7 +29,7 @@ const BUSY_PERCENT: u64 = 98;
 enum Turns {
     /// On every event and alarm, with a backlog that never ends.
     Prompt,
-    /// After this many nanoseconds, from one number to the other, whatever happens meanwhile.
+    /// After this many nanoseconds, from one number to the other, whatever else happens.
     Late(u64, u64),
     /// As prompt as the first, but for one turn in this many, after which it is away for this many
     /// nanoseconds.

@@ -1,7 +1,7 @@
 //! All shards have a backlog, and none wakes in time: a host short of processors.
 //!
-//! The pace makes up for what passes while requests wait for a thread, one effective goal for each
-//! time that it comes late, and the window bounds what is in the disk as ever.
+//! The pace makes up for the budget that is lost while requests wait for a thread, one effective
+//! goal for each late poll. The window still limits the work in the disk.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -186,7 +186,7 @@ const USED: [(u64, u64, u64); 6] = [
 ];
 
 #[test]
-fn what_passes_while_a_late_thread_sleeps_is_made_up_for() {
+fn missed_pace_of_a_sleeping_thread_is_made_up_for() {
     for iops in [5_000, 20_000, 100_000] {
         let window = 2 * LATENCY_GOAL_DEFAULT.as_nanos() as u64;
         let promised = window + LATENCY + SECOND / iops;

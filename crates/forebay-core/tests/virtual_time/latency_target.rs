@@ -41,7 +41,7 @@ fn holds(target: LatencyTarget, nanos: u64, reaped: bool) -> bool {
 }
 
 #[test]
-fn what_owners_of_permits_take_counts_as_time_in_the_disk() {
+fn holding_a_permit_counts_as_time_in_the_disk() {
     let target = LatencyTarget::new(Op::Read, 950, Duration::from_millis(1)).unwrap().in_disk();
     for reaped in [false, true] {
         assert!(holds(target, 500_000, reaped), "{reaped}");

@@ -117,7 +117,7 @@ fn a_late_owner_who_comes_every_few_milliseconds_gets_what_was_set_aside_each_ti
 }
 
 #[test]
-fn who_was_given_up_long_ago_makes_place_where_the_table_is_full() {
+fn permits_given_up_long_ago_make_room_in_a_full_table() {
     let (group, mut queue) = bed(8);
     let class = group.add_class(None, 100).unwrap();
     let mut now = SECOND;

@@ -88,7 +88,7 @@ fn a_stream_that_is_alone_for_a_window_pays_its_bytes() {
 }
 
 #[test]
-fn what_begins_elsewhere_pays_a_seek() {
+fn a_request_that_begins_elsewhere_pays_a_seek() {
     let mut bed = Bed::new(1);
     let after_a_stream = |bed: &mut Bed, access: Access| {
         (0..20).for_each(|n| _ = bed.charged(nth(n, 7), LEN));
@@ -203,7 +203,7 @@ fn a_disk_that_does_not_seek_charges_no_less_anywhere() {
 }
 
 #[test]
-fn what_was_set_aside_keeps_the_price_it_paid() {
+fn a_parked_grant_keeps_its_price() {
     let mut bed = Bed::new(1);
     (0..20).for_each(|n| _ = bed.charged(nth(n, 1), LEN));
     let (ticket, charged) = bed.goes(0, nth(20, 1), LEN);

@@ -96,7 +96,7 @@ fn a_thread_that_was_away_may_say_what_came_back_before_it_is_taken_for_a_hang()
 }
 
 #[test]
-fn what_does_not_come_back_is_given_up_however_rarely_its_thread_turns() {
+fn hanging_requests_are_given_up_however_rarely_their_thread_turns() {
     for turn_ms in [1, 7, 20, 50, 90] {
         let (_, mut queue, _) = busy_queue();
         let mut given_up_at = None;

@@ -1,4 +1,4 @@
-//! What is in which class.
+//! The classes of SQLite's I/O.
 
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
@@ -36,7 +36,7 @@ fn reads_commits_checkpoints_and_vacuum_have_classes_in_every_journal_mode() {
         let before = bed.operations("commits");
         connection.execute_batch("VACUUM").unwrap();
         assert!(bed.operations("vacuum")[WRITE] > 0, "{mode}");
-        // the journal is begun before SQLite says that all is overwritten
+        // SQLite begins the journal before it states that all is overwritten
         assert!(bed.operations("commits")[WRITE] <= before[WRITE] + 4, "{mode}");
         fill(&connection, 10);
         assert!(bed.operations("commits")[FLUSH] > before[FLUSH], "{mode}: it is over");
@@ -88,7 +88,7 @@ fn a_backup_and_a_copy_by_vacuum_are_in_the_class_of_their_connection() {
     Backup::new(&source, &mut copy).unwrap().run_to_completion(100, Duration::ZERO, None).unwrap();
     assert!(bed.reads("backup") > 100 && bed.operations("backup")[WRITE] > 0);
     let into = bed.dir.path().join("into.db");
-    // the copy is a connection of its own; its class is the thread's
+    // the copy has a connection of its own, with the class of the thread
     let backup = bed.scheduler.class("backup").unwrap();
     let entered = backup.enter();
     source.execute("VACUUM INTO ?", [into.to_str().unwrap()]).unwrap();
@@ -117,14 +117,14 @@ fn pages_of_a_mapping_are_counted() {
     let connection = bed.open();
     assert_eq!(pragma(&connection, "mmap_size = 100000000"), "100000000");
     let rows: u32 = connection.query_row("SELECT count(v) FROM t", [], |row| row.get(0)).unwrap();
-    // a writer reads its pages into memory of its own
+    // a writer reads its pages into private memory
     connection.execute_batch("UPDATE t SET v = 1 WHERE id % 50 = 0").unwrap();
     let counters = bed.vfs.counters();
     assert!(rows == 2000 && counters.mapped > 100 && counters.unscheduled == 0, "{counters:?}");
 }
 
 #[test]
-fn a_wal_is_as_long_as_without() {
+fn a_wal_is_as_long_as_without_the_vfs() {
     let bed = Bed::new();
     let plain = Connection::open(bed.dir.path().join("plain.db")).unwrap();
     let [without, with] =
@@ -137,7 +137,7 @@ fn a_wal_is_as_long_as_without() {
 }
 
 #[test]
-fn a_vacuum_ends_also_where_the_lock_is_kept() {
+fn a_vacuum_ends_with_an_exclusive_lock() {
     let bed = Bed::new();
     let connection = bed.open();
     connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE").unwrap();

@@ -1,4 +1,4 @@
-//! Each file control has the answer that it has without the VFS.
+//! Each file control has the same answer as without the VFS.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -8,7 +8,8 @@ use rusqlite::ffi;
 
 use crate::{Bed, fill};
 
-/// Those that SQLite's VFS for Unix is asked for by programs, with an argument of up to 64 bits.
+/// The file controls that programs send to SQLite's VFS for Unix, with an argument of up to 64
+/// bits.
 const CONTROLS: &[(&str, c_int)] = &[
     ("LOCKSTATE", ffi::SQLITE_FCNTL_LOCKSTATE),
     ("LAST_ERRNO", ffi::SQLITE_FCNTL_LAST_ERRNO),
@@ -53,7 +54,7 @@ fn every_file_control_has_the_answer_of_the_wrapped_file() {
     }
     for (name, op) in CONTROLS {
         for value in [-1i64, 0, 1] {
-            // one that is set to so much would stay so
+            // a high value would remain set
             let value = if *name == "SIZE_HINT" || *name == "CHUNK_SIZE" { 65_536 } else { value };
             let [without, with] = [&plain, &ours].map(|connection| {
                 let mut value = value;

@@ -1,4 +1,4 @@
-//! SQLite through the VFS, alongside SQLite without it.
+//! SQLite through the VFS, compared with SQLite without it.
 #![cfg(not(feature = "extension"))]
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
@@ -16,7 +16,7 @@ use forebay_sqlite::{Options, Vfs, register_with};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
-/// A VFS of its own, and a directory on a disk of its scheduler.
+/// A VFS, and a directory on a disk of its scheduler.
 pub(crate) struct Bed {
     pub(crate) dir: TempDir,
     pub(crate) scheduler: Scheduler,
@@ -47,7 +47,7 @@ impl Bed {
         Self { dir, scheduler, vfs, name }
     }
 
-    /// A connection to a database of the directory, by a URI with these parameters.
+    /// Opens a database of the directory by a URI with these parameters.
     pub(crate) fn try_open(&self, parameters: &str) -> rusqlite::Result<Connection> {
         self.open_file("t.db", parameters)
     }
@@ -66,7 +66,7 @@ impl Bed {
         self.try_open("").unwrap()
     }
 
-    /// Operations with a permit, of reads, writes and flushes in a class.
+    /// Operations with a permit in a class, by kind.
     pub(crate) fn operations(&self, class: &str) -> [u64; 4] {
         let class = self.scheduler.class(class).unwrap();
         let disk = self.scheduler.disk("data").unwrap();

@@ -1,4 +1,4 @@
-//! Names, and what is opened in unusual ways.
+//! Names of VFSs, and unusual ways to open databases.
 
 use std::cell::RefCell;
 use std::process::Command;
@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::{Bed, check, fill, pragma};
 
 #[test]
-fn a_name_is_taken_once_and_a_base_has_to_be_there() {
+fn a_used_name_and_a_missing_base_are_errors() {
     let bed = Bed::new();
     let options = Options { name: bed.name.clone(), ..Options::default() };
     let error = register_with(&bed.scheduler, &options).unwrap_err();
@@ -24,7 +24,7 @@ fn a_name_is_taken_once_and_a_base_has_to_be_there() {
 }
 
 #[test]
-fn other_ways_to_lock_and_vfs_around_each_other_work() {
+fn other_kinds_of_locks_and_nested_vfs_work() {
     let first = Bed::new();
     for base in ["unix-none", "unix-dotfile", "unix-excl", first.name.as_str()] {
         let bed = Bed::around(Some(base));
@@ -39,7 +39,7 @@ fn other_ways_to_lock_and_vfs_around_each_other_work() {
 }
 
 #[test]
-fn nolock_immutable_temporary_attached_and_databases_in_memory_are_as_ever() {
+fn nolock_immutable_temporary_attached_and_memory_databases_are_unchanged() {
     let bed = Bed::new();
     fill(&bed.open(), 300);
     for parameters in ["nolock=1", "immutable=1", "mode=ro", "cache=shared", "psow=0"] {
@@ -87,7 +87,7 @@ fn a_disk_without_an_entry_is_refused_if_the_scheduler_refuses_it() {
 fn a_connection_that_ends_with_its_thread_is_closed() {
     thread_local!(static KEPT: RefCell<Option<Connection>> = const { RefCell::new(None) });
     let bed = Arc::new(Bed::new());
-    // what ends first, the connection or what the library keeps for the thread, goes by that
+    // this decides whether the connection or the library's data of the thread ends first
     for is_known_first in [true, false] {
         let bed_there = Arc::clone(&bed);
         let thread = thread::spawn(move || {

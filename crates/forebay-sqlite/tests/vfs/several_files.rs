@@ -1,4 +1,4 @@
-//! A VFS below that writes each page of a database to two files.
+//! A wrapped VFS that writes each page of a database to two files.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ fn unix() -> *mut sqlite3_vfs {
 /// # Safety
 /// `file` is one of [`open`].
 unsafe fn second(file: *mut sqlite3_file) -> *mut sqlite3_file {
-    // SAFETY: the VFS asked for the room of two.
+    // SAFETY: the VFS requested room for two files.
     unsafe { file.byte_add(usize::try_from((*unix()).szOsFile).unwrap().next_multiple_of(16)) }
 }
 
@@ -28,7 +28,7 @@ unsafe extern "C" fn open(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite hands over a name that it keeps, and room for two files.
+    // SAFETY: SQLite passes a name that stays valid, and room for two files.
     unsafe {
         let open = (*unix()).xOpen.unwrap();
         let code = open(unix(), name, file, flags, out);
@@ -54,7 +54,7 @@ unsafe extern "C" fn write(
     n: c_int,
     at: i64,
 ) -> c_int {
-    // SAFETY: it is an open file of [`open`], which are two.
+    // SAFETY: it is an open file of [`open`], which consists of two.
     unsafe {
         let (write, second) = (UNIX.get().unwrap().xWrite.unwrap(), second(file));
         (*(*second).pMethods).xWrite.unwrap()(second, from, n, at) | write(file, from, n, at)
@@ -70,8 +70,8 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
 }
 
 #[test]
-fn what_a_vfs_below_writes_to_several_files_gets_there() {
-    // SAFETY: the VFS stays for ever, and its other methods are those of the one that it copies.
+fn writes_of_a_wrapped_vfs_reach_all_of_its_files() {
+    // SAFETY: the VFS is never freed, and its other methods are those of the copied one.
     unsafe {
         let room = c_int::try_from(2 * (*unix()).szOsFile + 32).unwrap();
         let name = c"two".as_ptr();

@@ -1,4 +1,4 @@
-//! Who holds a lock that others wait for goes on in their class.
+//! The holder of a lock continues in the class of connections that wait for it.
 
 use std::thread;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use crate::{Bed, check, fill};
 
 const WRITE: usize = 1;
 
-/// A writer of the lowest class, which gets next to nothing, has the lock; then another connection
-/// asks for it.
-fn the_writer_goes_on(mode: &str, asks: &str) {
+/// A writer of the lowest class, with hardly any bandwidth, has the lock; then another connection
+/// requests it.
+fn the_writer_inherits(mode: &str, asks: &str) {
     let bed = Bed::new();
     let writer = bed.try_open("forebay_class=backup").unwrap();
     writer.busy_timeout(Duration::from_secs(600)).unwrap();
@@ -49,16 +49,16 @@ fn the_writer_goes_on(mode: &str, asks: &str) {
 }
 
 #[test]
-fn a_writer_in_rollback_mode_goes_on_in_the_class_of_a_reader_that_waits() {
-    the_writer_goes_on("DELETE", "PRAGMA forebay_class = queries; SELECT count(*) FROM t");
+fn a_writer_in_rollback_mode_continues_in_the_class_of_a_waiting_reader() {
+    the_writer_inherits("DELETE", "PRAGMA forebay_class = queries; SELECT count(*) FROM t");
 }
 
 #[test]
-fn a_writer_in_rollback_mode_goes_on_in_the_class_of_a_writer_that_waits() {
-    the_writer_goes_on("DELETE", "PRAGMA forebay_class = queries; BEGIN IMMEDIATE; COMMIT");
+fn a_writer_in_rollback_mode_continues_in_the_class_of_a_waiting_writer() {
+    the_writer_inherits("DELETE", "PRAGMA forebay_class = queries; BEGIN IMMEDIATE; COMMIT");
 }
 
 #[test]
-fn a_writer_of_a_wal_goes_on_in_the_class_of_a_writer_that_waits() {
-    the_writer_goes_on("WAL", "PRAGMA forebay_class = queries; BEGIN IMMEDIATE; COMMIT");
+fn a_writer_of_a_wal_continues_in_the_class_of_a_waiting_writer() {
+    the_writer_inherits("WAL", "PRAGMA forebay_class = queries; BEGIN IMMEDIATE; COMMIT");
 }

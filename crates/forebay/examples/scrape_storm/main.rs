@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (alone, _) = rate(&mut || thread::sleep(Duration::from_secs(1)));
         let rss_before = rss_kib();
         let mut seen = storm::StormResult::default();
-        let (beside, took) =
+        let (during, took) =
             rate(&mut || seen = storm::storm(endpoint.address(), PER_SECOND * seconds, PER_SECOND));
         let rss_after = rss_kib();
         over.store(true, Ordering::Relaxed);
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{scrapes:.0} scrapes/s, {} failed, longest {:.1?}", seen.failures, seen.longest);
         println!("alongside {} connections of bad clients", seen.bad);
         println!("resident: {rss_before} KiB before, {rss_after} KiB after");
-        println!("admissions: {alone:.0}/s before, {beside:.0}/s during");
+        println!("admissions: {alone:.0}/s before, {during:.0}/s during");
         (seen, rss_after.saturating_sub(rss_before))
     });
     let (seen, growth) = seen;

@@ -68,7 +68,8 @@ impl Device {
         let is_off = || machine.number(format!("sys/dev/block/{number}/queue/iostats")) == Some(0);
         if done == [0; 3] && is_off() {
             return Look::Unknown(format!(
-                "the kernel counts nothing of {name}: write 1 into /sys/block/{name}/queue/iostats"
+                "the kernel does not count the I/O of {name}: write 1 into \
+                 /sys/block/{name}/queue/iostats"
             ));
         }
         Look::Done(done)

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_held_are_told_of_once_a_minute_with_their_age() {
+    fn permits_held_too_long_are_logged_once_a_minute_with_their_age() {
         let mut since = Since::after(None, Time::ZERO, &held(4, 0));
         let mut said = Vec::new();
         for second in 1..130 {

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_cut_off_was_not_written() {
+    fn truncated_bytes_were_not_written() {
         let dir = tempfile::tempdir().unwrap();
         let machine = Machine::new(dir.path());
         assert_eq!(OwnIo::of(&machine), None);

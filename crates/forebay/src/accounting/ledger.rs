@@ -97,7 +97,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn what_ends_a_moment_later_than_its_permit_is_not_missed_and_a_cached_read_hides_nothing() {
+    fn io_just_after_its_permit_is_counted_and_a_cached_read_hides_nothing() {
         let mut ledger = Ledger::default();
         // the disk is ahead of the permits that are in it, or behind them, but by no more than these
         let (mut done, mut admitted) = (0, 0);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_elsewhere_is_forgotten() {
+    fn writes_to_other_devices_are_forgotten() {
         let mut own = Outstanding::default();
         own.add(10 * MIB);
         own.tick(MIB);

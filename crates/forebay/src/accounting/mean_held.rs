@@ -69,8 +69,8 @@ fn too_long((ended, nanos): (u64, u64), held: &Held, window: DiskTime) -> Option
 fn warning(disk: &str, class: &str, mean: u64, held: &Held) -> String {
     let (millis, cost) = (mean / 1_000_000, cost_of_one(held));
     format!(
-        "permits or requests of the class `{class}` on the disk `{disk}` were held for {millis} ms \
-         on average in the last minute{cost}: {ADVICE}, or the disk is slow; {SECTION}"
+        "permits or requests of the class `{class}` on the disk `{disk}` were held for {millis} \
+         ms on average in the last minute{cost}: {ADVICE}, or the disk is slow; {SECTION}"
     )
 }
 
@@ -91,12 +91,12 @@ mod tests {
         assert_eq!(too_long((100, 100 * MS), &now, window), Some(900 * MS));
         let text = warning("data", "load", 900 * MS, &now);
         let expected = "permits or requests of the class `load` on the disk `data` were held for \
-            900 ms on average in the last minute; one of them takes 2000 us of the disk: a permit";
+            900 ms on average in the last minute; one of them takes 2000 us of the disk: hold";
         assert!(text.starts_with(expected), "{text}");
     }
 
     #[test]
-    fn what_the_window_explains_is_usual_and_so_is_all_where_there_is_none() {
+    fn latency_within_the_window_is_usual_and_any_latency_without_a_window() {
         let window = |ms| DiskTime::from_nanos(ms * MS);
         assert_eq!(too_long((0, 0), &held(10, 10 * 99 * MS), window(1)), None);
         assert_eq!(too_long((0, 0), &held(10, 10 * 700 * MS), window(100)), None, "a slow disk");

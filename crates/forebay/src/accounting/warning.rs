@@ -1,4 +1,4 @@
-//! What operators are told, at most once a minute of each.
+//! Warnings for operators, each at most once a minute.
 
 use forebay_core::Time;
 
@@ -11,16 +11,16 @@ const BYTES_MIN: u64 = 64 << 20;
 /// Nor is a smaller part, in percent.
 const PERCENT_MIN: u64 = 10;
 
-/// Where it is said what to do.
+/// The reference in the warnings.
 pub(super) const SECTION: &str =
     "see the section \"What a permit orders\" of the documentation of the crate forebay";
 
 /// What to do about mappings.
-const MAPPED: &str = "I/O through a mapping is unscheduled; Class::prefetch brings in what is read \
-                      next";
+const MAPPED: &str = "I/O through a mapping is unscheduled; Class::prefetch reads the next pages \
+                      with permits";
 
 /// What to do with permits.
-pub(super) const ADVICE: &str = "a permit is held while the disk works for it, and not while its \
+pub(super) const ADVICE: &str = "hold a permit only while the disk does its I/O, not while its \
                                  holder waits for anything else";
 
 /// What a device has done up to the last minute.

@@ -1,4 +1,4 @@
-//! How a class, or whatever class is current, asks for permits.
+//! Requests for permits of a class, or of the current class.
 
 use std::time::Duration;
 
@@ -13,34 +13,31 @@ use crate::sys::sync::Clock;
 use crate::{Class, Scheduler};
 
 impl Class {
-    /// Waits until the disk can take `op` of `len` bytes and it is this
-    /// class's turn. The caller then has the disk do it, and drops the permit.
+    /// Waits until the scheduler grants `op` of `len` bytes to this class.
     ///
-    /// A permit orders what the disk does while it is held: direct I/O, reads of what is not in
-    /// memory, flushes of little. It cannot order what a buffered write leaves to the kernel: for
-    /// that there are [`Class::buffered_writer`], [`Class::sync_data`] and [`Class::read_at`], and
-    /// [a table](crate#what-a-permit-orders) of which engine wants which. Nothing else is to be
-    /// waited for with a permit in hand: it keeps others from the disk.
+    /// The caller then does the I/O, and drops the permit. A permit orders the work that the disk
+    /// does while it is held: direct I/O, reads that miss the page cache, and flushes of few bytes.
+    /// It cannot order the write-back after a buffered write. For that there are
+    /// [`Class::buffered_writer`], [`Class::sync_data`] and [`Class::read_at`]; see [which engine
+    /// needs which](crate#what-a-permit-orders). Do not wait for anything else while holding a
+    /// permit, because it keeps others from the disk.
     ///
-    /// `len` is in bytes. A flush moves none: its length may be 0 and does not
-    /// count. To delete a file is a discard of its length, which is to be split
-    /// as well where discards cost by their length: on a disk with
-    /// `discard_gib_us: 5000` one of 1 TiB keeps all others waiting for 5 s. A
-    /// part that costs no more than the [effective
-    /// goal](crate::Disk::effective_goal) delays nobody for longer than any
-    /// other I/O: there, with a goal of 750 us, 128 MiB. Truncate the file from
-    /// its end by as much with each permit, and unlink it with the last.
+    /// `len` is in bytes. A flush transfers none: its length may be 0 and is ignored. Deleting a
+    /// file is a discard of its length. Split it if discards cost by their length: on a disk with
+    /// `discard_gib_us: 5000` a discard of 1 TiB keeps all others waiting for 5 s. A part that
+    /// costs no more than the [effective goal](crate::Disk::effective_goal) delays others no longer
+    /// than any other I/O: with a goal of 750 us on that disk, 128 MiB. Truncate the file from its
+    /// end by one part with each permit, and unlink it with the last.
     ///
-    /// Ask for each I/O by itself, of 128 KiB or a few times that: a permit is
-    /// not split, so one of many MiB delays all other classes by what it takes;
-    /// [`AdmitFor::in_parts`](crate::AdmitFor::in_parts) has one permit for each part.
-    /// Of more than 1 MiB that would take the disk more than 60 s it is refused.
+    /// Ask for each I/O separately, of 128 KiB or a few times that. A permit is not split, so one
+    /// of many MiB delays all other classes by its whole cost;
+    /// [`AdmitFor::in_parts`](crate::AdmitFor::in_parts) has one permit for each part. A permit for
+    /// more than 1 MiB that would take the disk more than 60 s is refused.
     ///
-    /// Where as many requests wait as
-    /// [`requests_max`](crate::SchedulerBuilder::requests_max) allows, it waits for a place first,
-    /// in the order of the calls. A thread that holds a permit is refused then: the place may be
-    /// its own. So are [`admit_timeout`](Self::admit_timeout), [`try_admit`](Self::try_admit) and
-    /// [`admit_async`](Self::admit_async).
+    /// If the queue is full ([`requests_max`](crate::SchedulerBuilder::requests_max)), it first
+    /// waits for a place, in the order of the calls. But a thread that holds a permit is refused,
+    /// because the place may be its own. [`admit_timeout`](Self::admit_timeout),
+    /// [`try_admit`](Self::try_admit) and [`admit_async`](Self::admit_async) are refused too.
     ///
     /// # Errors
     /// A length of 0 for another operation, one above 2^63 - 1 or that takes
@@ -50,11 +47,10 @@ impl Class {
         self.admit_access(op.into(), len, None)
     }
 
-    /// [`Class::admit`], but waits for `timeout` at most.
+    /// [`Class::admit`], but waits at most for `timeout`.
     ///
     /// # Errors
-    /// As for [`Class::admit`], and [`AdmitError::TimedOut`]; then nothing was
-    /// charged.
+    /// As for [`Class::admit`], and [`AdmitError::TimedOut`], after which nothing was charged.
     pub fn admit_timeout(
         &self,
         op: Op,
@@ -64,8 +60,8 @@ impl Class {
         self.admit_access(op.into(), len, Some(timeout))
     }
 
-    /// [`Class::admit`] if that need not wait: the budget is open and nobody
-    /// is before this request. `None` otherwise.
+    /// [`Class::admit`] if it does not have to wait: the budget is open and no other request goes
+    /// first. `None` otherwise.
     ///
     /// # Errors
     /// As for [`Class::admit`].
@@ -73,24 +69,23 @@ impl Class {
         self.try_admit_access(op.into(), len)
     }
 
-    /// [`Class::admit`] for a task: resolves to the permit. It asks when it is
-    /// first polled, and needs nothing of the executor but its wakers.
+    /// [`Class::admit`] for a task, which resolves to the permit.
     ///
-    /// A task holds nothing by itself: one that has a permit and wants another
-    /// before it drops the first, asks in the class [for its holder](Self::nested_in).
+    /// The request is made by the first poll, and works with any executor. Permits of tasks are not
+    /// tracked: a task that holds a permit and needs another one before it drops the first asks in
+    /// the class [for its holder](Self::nested_in).
     ///
-    /// Cancel safety: dropping the future takes the request back, in constant
-    /// time; if it had been granted meanwhile, the grant ends.
+    /// Cancel safety: dropping the future cancels the request, in constant time. If it was already
+    /// granted, the grant ends.
     pub fn admit_async(&self, op: Op, len: u64) -> AdmitFuture {
         AdmitFuture::new(self.clone(), op.into(), len)
     }
 
-    /// This class, for a caller that holds this permit and will not drop it before what
-    /// it asks for here is done: permits, and requests of files and shards.
-    /// They stand in the order like any others; but while they wait, the
-    /// window of their disk binds nobody, so that they get on even where it is
-    /// full of permits whose holders wait. A thread that holds a
-    /// [`ThreadPermit`] need not say so.
+    /// This class, for nested requests of a caller that holds this permit and will not drop it
+    /// before they are done: permits, and requests of files and shards. They wait for their turn
+    /// like all others. But while they wait, the window of their disk does not apply, so that they
+    /// proceed even if it is full of permits whose holders wait. A thread that holds a
+    /// [`ThreadPermit`] does not need this.
     #[must_use]
     pub fn nested_in(&self, _: &Permit) -> Self {
         Self { holder: true, ..self.clone() }
@@ -167,7 +162,7 @@ impl Class {
     }
 }
 
-/// The same verbs in the [current class](Scheduler::current_class).
+/// The same methods in the [current class](Scheduler::current_class).
 impl Scheduler {
     /// [`Class::admit`] in the current class.
     ///
@@ -208,8 +203,8 @@ impl Scheduler {
 }
 
 impl Permit {
-    /// Another permit, of `class`, for the piece of work that this one belongs
-    /// to: [`Class::admit_async`] of `class` [for the holder](Class::nested_in) of this one.
+    /// A nested permit in `class`: [`Class::admit_async`] of `class` [for the
+    /// holder](Class::nested_in) of this one.
     ///
     /// Cancel safety: as for [`Class::admit_async`].
     pub fn admit_nested(&self, class: &Class, op: Op, len: u64) -> AdmitFuture {

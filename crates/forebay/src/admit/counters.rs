@@ -5,9 +5,8 @@ use forebay_core::{ClassCounters, QueueCounters};
 use crate::{Class, Disk};
 
 impl Class {
-    /// What was counted of this class's permits on its disk; requests that are
-    /// sent through forebay's own files are not among it. All zero once the
-    /// class is removed.
+    /// The counters of this class's permits on its disk, without requests of forebay's own files.
+    /// All zero after the class is removed.
     pub fn permit_counters(&self) -> ClassCounters {
         let mut sum = ClassCounters::default();
         for group in self.disk.groups() {
@@ -21,7 +20,7 @@ impl Class {
 }
 
 impl Disk {
-    /// What was counted of the permits of all classes on this disk.
+    /// The counters of the permits of all classes on this disk.
     pub fn permit_counters(&self) -> QueueCounters {
         let mut sum = QueueCounters::default();
         for permits in self.record.groups().filter_map(|group| group.permits_if_used()) {

@@ -14,15 +14,12 @@ use crate::permit::{AdmitError, DiskGroup, Permit, Started};
 use crate::sys::waker::KeptWaker;
 use crate::wait_list::WaiterId;
 
-/// Resolves to a [`Permit`]; see [`Class::admit_async`].
+/// A future that resolves to a [`Permit`]; see [`Class::admit_async`].
 ///
-/// Cancel safety: dropping it takes the request back, in constant time; if it
-/// had been granted meanwhile, the grant ends.
-///
-/// One that is neither dropped nor polled once it is granted gives its place
-/// among [`requests_max`](crate::SchedulerBuilder::requests_max) away a second
-/// later if there is no other; the permit that it still resolves to is counted
-/// nowhere.
+/// Cancel safety: dropping it cancels the request, in constant time. If it was already granted, the
+/// grant ends. If it is granted but neither dropped nor polled, it loses its place in the queue
+/// ([`requests_max`](crate::SchedulerBuilder::requests_max)) a second later if there is no free
+/// place. The permit to which it still resolves is then not counted.
 #[must_use = "it asks for the permit when it is polled"]
 pub struct AdmitFuture {
     class: Class,

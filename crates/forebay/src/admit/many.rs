@@ -23,11 +23,11 @@ use crate::{Class, Scheduler};
 /// How often a thread of the library looks for a grant that it waits for, in nanoseconds.
 const POLL_PERIOD: u64 = 1_000_000;
 
-/// A permit to be asked for, of several requests: see [`Class::admit_many`].
-/// Nothing is asked yet: a thread [waits](Self::wait) for it, a task awaits it.
+/// A permit for several requests, which is not requested yet: see [`Class::admit_many`]. A thread
+/// [waits](Self::wait) for it, or a task awaits it.
 ///
-/// Cancel safety: dropping it takes the requests back, whatever of them has had
-/// its turn; the disk time of those stays charged.
+/// Cancel safety: dropping it cancels the requests. The disk time of those that have had their turn
+/// stays charged.
 #[must_use = "it asks for the permit when it is waited for"]
 pub struct AdmitMany<'a> {
     class: Class,
@@ -42,7 +42,7 @@ struct Waiting {
 }
 
 impl AdmitMany<'_> {
-    /// Waits until the requests may go; see [`Class::admit_many`] for how many of them.
+    /// Waits until the requests are granted; see [`Class::admit_many`] for how many of them.
     ///
     /// # Errors
     /// As for [`Class::admit`], of any of the requests.
@@ -50,18 +50,18 @@ impl AdmitMany<'_> {
         self.wait_until(None)
     }
 
-    /// [`Self::wait`], but for `timeout` at most.
+    /// [`Self::wait`], but at most for `timeout`.
     ///
     /// # Errors
-    /// As for [`Self::wait`], and [`AdmitError::TimedOut`]. Then nothing is
-    /// granted; the disk time of requests that have had their turn stays
-    /// charged.
+    /// As for [`Self::wait`], and [`AdmitError::TimedOut`]. Then nothing is granted, but the disk
+    /// time of requests that have had their turn stays charged.
     pub fn wait_timeout(self, timeout: Duration) -> Result<ThreadPermit<'static>, AdmitError> {
         let deadline = Clock::of_process().now().plus_nanos(saturating_nanos(timeout));
         self.wait_until(Some(deadline))
     }
 
-    /// A permit for as many of the first requests as need not wait; `None` if the first has to.
+    /// A permit for as many of the first requests as do not have to wait; `None` if the first has
+    /// to.
     ///
     /// # Errors
     /// As for [`Self::wait`].
@@ -189,26 +189,24 @@ impl fmt::Debug for AdmitMany<'_> {
 }
 
 impl Class {
-    /// One permit for the first of `requests`, as many as go to the disk
-    /// together: operations and their lengths in bytes. For a lookup of many
-    /// keys, whose reads are sent at once: it costs one lock and one wake-up.
+    /// One permit for as many of the first `requests` as may be dispatched together. `requests` are
+    /// operations and their lengths in bytes. It is for a look-up of many keys, whose reads are
+    /// sent at once, and costs one lock and one wake-up.
     ///
-    /// [`Permit::requests`] says how many they are: as many as cost one
-    /// [effective goal](crate::Disk::effective_goal) of disk time, at most 128,
-    /// and at least one; on a [duplex](crate::DiskConfig::duplex) disk up to
-    /// the first of the other direction, with a [policy](crate::Policy) other
-    /// than the usual one or the open one, one. Ask for the rest once those are done,
-    /// or [as the holder](Self::nested_in) of their permit: a batch of any length is done in
-    /// this way on any disk.
+    /// [`Permit::requests`] returns their number: as many as cost one [effective
+    /// goal](crate::Disk::effective_goal) of disk time, at most 128, and at least one. On a
+    /// [duplex](crate::DiskConfig::duplex) disk they end before the first of the other direction.
+    /// With a [policy](crate::Policy) other than the default or the open one it is one request. Ask
+    /// for the rest after those are done, or [as the holder](Self::nested_in) of their permit. So a
+    /// batch of any length can be done on any disk.
     ///
-    /// Each of them stands in the order, is counted and is charged as if it
-    /// were asked for alone, one after the other. Until all have had their turn,
-    /// none holds room in the disk; so two batches that are granted by turns do
-    /// not wait for each other. Then all of them go, where there is no room past
-    /// the window, of which the disk gets in this way at most a goal and what
-    /// its rate allows; what is beyond that waits for room before its class.
+    /// Each request is ordered, counted and charged as if it were made alone, one after the other.
+    /// None of them takes room in the window until all have had their turn, so two batches do not
+    /// wait for each other. Then all of them are dispatched, even if the window is full. In this
+    /// way the disk gets at most one goal beyond the window, and what its rate allows; requests
+    /// beyond that wait for room before the rest of their class.
     ///
-    /// Of no requests it is granted at once.
+    /// For an empty slice it is granted at once.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

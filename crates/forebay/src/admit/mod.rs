@@ -1,5 +1,5 @@
-//! How programs ask for permits, which are granted in the order of the scheduler: threads and
-//! tasks, for one request or several, on the disk of a class or of a file.
+//! Requests for permits by threads and tasks, for one request or several, on the disk of a class or
+//! of a file.
 
 mod ask;
 mod class;

@@ -1,4 +1,4 @@
-//! Permits for what is larger than a disk takes at a time.
+//! Permits for the parts of large requests.
 
 use std::ops::Range;
 
@@ -23,12 +23,12 @@ pub struct AdmitParts {
 }
 
 impl AdmitFor {
-    /// A permit for each part that costs the disk no more than the [effective
-    /// goal](crate::Disk::effective_goal) of now, all of the same power of two in bytes but the
-    /// last: for a large request that its owner can do in parts, such as what a compaction reads.
-    /// With each comes which bytes of the request it is for. Ask for one after the other, or a few
-    /// at once, and do the I/O of each under its own permit: others have their turns in between. A
-    /// request that is not too large has one part, and so has each flush.
+    /// A permit for each part of a large request that its owner can do in parts, such as a read of
+    /// a compaction. A part costs the disk no more than its present [effective
+    /// goal](crate::Disk::effective_goal), and all but the last have the same power of two in
+    /// bytes. Each permit comes with its range of bytes in the request. Ask for one after the
+    /// other, or for a few at once, and do the I/O of each under its own permit: others have their
+    /// turns in between. A request that is not too large has one part, and so has each flush.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -65,8 +65,8 @@ impl AdmitFor {
         Ok(AdmitParts { class, access, part_max, len, at: Some(0) })
     }
 
-    /// The same, unless it has several [parts](Self::in_parts): for a request that cannot be done in
-    /// parts, and had better not be done where it delays all others.
+    /// Returns it unchanged, or fails if it has several [parts](Self::in_parts). Use it for a
+    /// request that cannot be done in parts, and should not delay all others.
     ///
     /// # Errors
     /// [`AdmitError::SeveralParts`]; as for [`AdmitFor::in_parts`].

@@ -1,4 +1,4 @@
-//! Permits for something that is on a disk.
+//! Permits for requests on the disk of a file or descriptor.
 
 use std::fmt;
 use std::fs;
@@ -16,11 +16,10 @@ use crate::direct_file::file_number;
 use crate::permit::{AdmitError, Permit, ThreadPermit};
 use crate::{Class, DirectFile, Disk, File, Scheduler};
 
-/// What a permit can be asked for: a [`File`], a [`Disk`], or a descriptor.
+/// A target of a permit: a [`File`], a [`Disk`], or a descriptor.
 ///
-/// A [`File`] knows its disk. A descriptor is looked up each time, with a
-/// system call, and its mount once a second: to do a lot with it, keep its disk,
-/// which [`Scheduler::disk_of_file`] tells.
+/// A [`File`] knows its disk. A descriptor is looked up each time with a system call, and its mount
+/// once a second. For many requests, look up the disk once with [`Scheduler::disk_of_file`].
 pub trait OnDisk: Sealed {}
 
 mod sealed {
@@ -81,10 +80,9 @@ macro_rules! looked_up {
 
 looked_up!(fs::File, OwnedFd, BorrowedFd<'_>, DirectFile);
 
-/// A permit to be asked for, of a class, on the disk of what it is for: see
-/// [`Class::admit_for`]. Nothing is asked yet: a thread [waits](Self::wait) for
-/// it, a task awaits it. Of more than the disk should do at a time [in parts](Self::in_parts), or
-/// [not at all](Self::in_one_part).
+/// A permit on the disk of its target, which is not requested yet: see [`Class::admit_for`]. A
+/// thread [waits](Self::wait) for it, or a task awaits it. Large requests are done [in
+/// parts](Self::in_parts), or [refused](Self::in_one_part).
 #[must_use = "it asks for the permit when it is waited for"]
 #[derive(Debug)]
 pub struct AdmitFor {
@@ -161,15 +159,14 @@ impl fmt::Debug for AdmitForFuture {
 }
 
 impl Class {
-    /// A permit for `op` of `len` bytes on the disk of `target`, whichever this
-    /// class was obtained [on](Class::on): [`Class::admit`] for a program with
-    /// several disks.
+    /// A permit for `op` of `len` bytes on the disk of `target`, whatever the [disk](Class::on) of
+    /// this class is: [`Class::admit`] for a program with several disks.
     ///
-    /// On a hard disk, with [`seeks`](crate::properties::Measured::seeks) in its properties, say
-    /// where: `Op::Write.at(offset)`, in bytes from the beginning of the target. A request
-    /// that goes on where another of the same [`Op`](crate::Op) ends takes its bytes alone, and is charged
-    /// that, if the other is not complete or was the last that the disk got. For a descriptor
-    /// that costs a system call more.
+    /// For a hard disk, with [`seeks`](crate::properties::Measured::seeks) in its properties, pass
+    /// the offset: `Op::Write.at(offset)`, in bytes from the beginning of the target. A request
+    /// that continues where another one of the same [`Op`](crate::Op) ends is charged only for its
+    /// bytes, if the other one is not complete or was the last that was sent to the disk. For a
+    /// descriptor that costs one more system call.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -41,15 +41,13 @@ impl AlignedBuf {
         Self { region: Region::of_allocation(allocation, pool) }
     }
 
-    /// The alignment asked for, in bytes. The second half of a buffer that was
-    /// cut can lie at a smaller one.
+    /// The requested alignment, in bytes. The second part of a split buffer may have a smaller one.
     pub fn alignment(&self) -> usize {
         self.region.alignment()
     }
 
-    /// Cuts the buffer: it keeps its first `at` bytes, and what follows is
-    /// returned. `None`, and nothing changes, when one of the two would be
-    /// empty.
+    /// Splits the buffer: it keeps its first `at` bytes, and the rest is returned. If one of the
+    /// two would be empty, it returns `None` and changes nothing.
     #[must_use]
     pub fn split_off(&mut self, at: usize) -> Option<Self> {
         Some(Self { region: self.region.split_off(at)? })
@@ -59,14 +57,13 @@ impl AlignedBuf {
     ///
     /// # Errors
     ///
-    /// Gives `rest` back when it is not what followed this buffer before
-    /// [`AlignedBuf::split_off`].
+    /// Returns `rest` if it did not follow this buffer before [`AlignedBuf::split_off`].
     pub fn unsplit(&mut self, rest: Self) -> Result<(), Self> {
         self.region.unsplit(rest.region).map_err(|region| Self { region })
     }
 
-    /// Shortens the buffer to `len` bytes; without effect when it is not
-    /// longer, or `len` is zero. The memory stays allocated.
+    /// Shortens the buffer to `len` bytes. It has no effect if the buffer is not longer, or if
+    /// `len` is zero. The memory stays allocated.
     pub fn truncate(&mut self, len: usize) {
         drop(self.split_off(len));
     }

@@ -16,20 +16,17 @@ pub use self::pool::BufferPool;
 pub use self::slice::{Slice, SliceError};
 pub use self::transfer::{ReadBuf, WriteBuf};
 
-/// A buffer that can be handed over with a request to write it, in the manner
-/// of tokio-uring's and compio's traits of the same name.
+/// A buffer that can be passed to a request that writes it, like tokio-uring's and compio's traits
+/// of the same name.
 ///
-/// A request owns its buffer until the kernel is done with it, whatever its
-/// caller drops meanwhile, and gives it back with the result. A
-/// [direct](crate::DirectFile::is_direct) file takes it only where it lies at
-/// a multiple of [`memory_alignment`](crate::DirectFile::memory_alignment),
-/// which an [`AlignedBuf`] does, and a `Vec` only by chance.
+/// A request owns its buffer until the kernel is done with it, whatever its caller drops, and
+/// returns it with the result. A [direct](crate::DirectFile::is_direct) file accepts it only at a
+/// multiple of [`memory_alignment`](crate::DirectFile::memory_alignment), which an [`AlignedBuf`]
+/// has, and a `Vec` only by chance. An I/O thread drops the buffer of a request whose handle was
+/// dropped, so the drop must not block.
 ///
-/// The buffer of a request that nobody waits for any more is dropped by an I/O
-/// thread, which it must not block.
-///
-/// `Default` is what comes back where the buffer itself cannot, because its
-/// I/O thread has ended and the kernel may still use it: an empty one.
+/// `Default` gives an empty buffer, which is returned if the buffer itself cannot be, because its
+/// I/O thread has ended and the kernel may still use it.
 ///
 /// # Safety
 ///

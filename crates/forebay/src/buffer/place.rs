@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_dropped_once() {
+    fn an_operation_that_is_not_accepted_is_dropped_once() {
         let counted = Arc::new(());
         let mut place = Place::empty();
         place.put(Arc::clone(&counted));

@@ -7,7 +7,7 @@ use super::aligned::AlignedBuf;
 use super::allocation::Allocation;
 use super::free_lists::FreeLists;
 
-/// A pool of [`AlignedBuf`]s whose memory comes back when they are dropped.
+/// A pool of [`AlignedBuf`]s, to which their memory returns when they are dropped.
 ///
 /// Allocating a large buffer asks the kernel for pages and clears them; a
 /// buffer from the pool costs a lock. Sizes are rounded up to powers of two.
@@ -28,14 +28,14 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// An empty pool of buffers at multiples of `alignment` bytes, a power of
-    /// two, that keeps at most `bytes_max` bytes of memory that is not in use.
+    /// An empty pool of buffers at multiples of `alignment` bytes, a power of two, that keeps at
+    /// most `bytes_max` bytes of unused memory.
     pub fn new(alignment: usize, bytes_max: usize) -> Self {
         Self { free_lists: Arc::new(FreeLists::new(alignment, bytes_max)) }
     }
 
-    /// A buffer of `len` bytes. What it holds is arbitrary: zeros, or what an
-    /// earlier buffer of this pool held.
+    /// A buffer of `len` bytes. Its content is arbitrary: zeros, or that of an earlier buffer of
+    /// this pool.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl BufferPool {
         self.free_lists.free_bytes()
     }
 
-    /// Bytes of memory that buffers from this pool have now.
+    /// Bytes of memory of the buffers that are taken from this pool.
     pub fn taken_bytes(&self) -> usize {
         self.free_lists.taken_bytes()
     }

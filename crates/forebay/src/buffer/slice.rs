@@ -7,7 +7,7 @@ use super::{IoBuf, IoBufMut};
 
 /// A part of a buffer, made with [`IoBuf::slice`].
 ///
-/// It dereferences to what of the part is initialised.
+/// It dereferences to the initialised bytes of the part.
 #[derive(Debug, Default)]
 pub struct Slice<B> {
     buffer: B,
@@ -22,9 +22,9 @@ pub struct Slice<B> {
      within these and end within the buffer"
 )]
 pub struct SliceError {
-    /// Where it would begin.
+    /// The begin of the range.
     pub start: usize,
-    /// Where it would end.
+    /// The end of the range.
     pub end: usize,
     /// Bytes of the buffer that are initialised.
     pub init: usize,
@@ -59,7 +59,7 @@ impl<B: IoBuf> Slice<B> {
         self.buffer
     }
 
-    /// Which part of the buffer it is.
+    /// The range of the part in the buffer.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_into_a_part_of_a_part_lengthens_the_whole() {
+    fn reading_into_a_nested_slice_lengthens_the_buffer() {
         let mut part = vector(10, 100).slice(4..60).unwrap().slice(3..20).unwrap();
         assert_eq!((part.bytes_init(), part.bytes_total()), (3, 17));
         // SAFETY: 5 bytes are within the part, and written before.

@@ -10,14 +10,14 @@ use super::region::Region;
 use super::{IoBuf, IoBufMut};
 use crate::messages;
 
-/// A buffer of any kind to read into, while an operation has it.
+/// A buffer of any kind to read into, which an operation owns.
 pub struct ReadBuf {
     region: Region,
     /// This many bytes, from the beginning on, are initialised.
     init: usize,
 }
 
-/// A buffer of any kind to write, while an operation has it.
+/// A buffer of any kind to write, which an operation owns.
 pub struct WriteBuf {
     /// All of it is initialised, and it may be read only.
     region: Region,
@@ -46,14 +46,14 @@ impl ReadBuf {
         Self { init: init.min(region.len()), region }
     }
 
-    /// The buffer that was handed over, with what was read; `None`, and it is
-    /// dropped, if it is not a `B`.
+    /// The original buffer, with the bytes that were read. If it is not a `B`, it is dropped, and
+    /// this returns `None`.
     pub fn into_inner<B: IoBuf>(self) -> Option<B> {
         // SAFETY: this many bytes are initialised.
         unsafe { into_inner(self.region, self.init) }
     }
 
-    /// Bytes to read at most.
+    /// The most bytes to read.
     pub const fn len(&self) -> usize {
         self.region.len()
     }
@@ -63,7 +63,7 @@ impl ReadBuf {
         self.len() == 0
     }
 
-    /// What is initialised of it.
+    /// Its initialised bytes.
     pub const fn filled(&self) -> &[u8] {
         // SAFETY: this many bytes are initialised, and there.
         unsafe { self.region.bytes(self.init) }
@@ -140,8 +140,7 @@ impl WriteBuf {
         Self { region }
     }
 
-    /// The buffer that was handed over; `None`, and it is dropped, if it is not
-    /// a `B`.
+    /// The original buffer. If it is not a `B`, it is dropped, and this returns `None`.
     pub fn into_inner<B: IoBuf>(self) -> Option<B> {
         // SAFETY: all of it was initialised from the beginning.
         unsafe { into_inner(self.region, 0) }

@@ -1,4 +1,4 @@
-//! What is dirty of a file, what of that was handed over to be written back, and who waits.
+//! The dirty ranges of a file, the parts queued for write-back, and the writes that wait for them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -17,62 +17,64 @@ use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::waker::{KeptWaker, wake_all};
 use crate::wait_list::{WaitList, WaiterId};
 
-/// The most that is dirty of a file unless its writer says otherwise, in bytes.
+/// The default limit of dirty bytes per file.
 const DIRTY_MAX: u64 = 16 << 20;
-/// Parts of a file that ask for a permit or have one, at most; the others wait for these.
+/// The most parts of a file that ask for a permit or hold one. The others wait in the queue.
 const ASKED_MAX: usize = 16;
-/// Ranges that do not make a part yet, at most.
+/// The most pending ranges that do not make a part yet.
 const PENDING_MAX: usize = 1024;
 
 /// A part of a file that is to be written back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PartRange {
-    /// In the order in which they were handed over.
+    /// The sequence number of the part in its file.
     pub(super) number: u64,
     pub(super) range: Range<u64>,
-    /// Its bytes that are to be written.
+    /// The number of its dirty bytes.
     pub(super) dirty: u64,
-    /// Of these, those that the bounds count.
+    /// The number of its dirty bytes that count for the bounds.
     pub(super) counted: u64,
 }
 
-/// The dirty ranges of a file. A write reserves room for its bytes, and marks what it has made dirty.
-/// That is pending until it is handed over: in whole parts at once, and the rest when it is much,
-/// when somebody waits for room, and before a flush. Each part asks for a permit, and ends.
+/// The dirty ranges of a file. A write reserves room for its bytes, and then marks its range dirty.
+/// The range is pending until it is handed over for write-back: whole parts at once, and the rest
+/// when it has become large, when a write waits for room, and before a flush. Each part asks for a
+/// permit, is written back, and ends.
 pub(super) struct Dirt {
     process: Process,
     limits: ClassDirt,
     dirty_max: AtomicU64,
-    /// Bytes that stay pending until a flush, though they make whole parts.
+    /// The number of bytes that stay pending until a flush, even if they make whole parts.
     write_back_after: AtomicU64,
     state: Lock<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Dirty, in whole pages, and not handed over.
+    /// Dirty ranges of whole pages that are not handed over.
     pending: Ranges,
-    /// Handed over, and not asked for.
+    /// Parts that are handed over and do not ask for a permit yet.
     queue: VecDeque<PartRange>,
-    /// The numbers of those in the queue and of those asked for.
+    /// The numbers of the parts that are queued, ask for a permit, or are written back.
     unfinished: BTreeSet<u64>,
     asked: usize,
     last: u64,
-    /// The last for which a thread waits that holds a permit.
+    /// The number of the last part for which a thread with a permit waits.
     holder_last: u64,
     dirty: u64,
     part_len: u64,
     failure: Option<Failure>,
-    /// Those that wait until parts have ended.
+    /// The waiters for the end of parts.
     waiting: WaitList,
-    /// Writes that wait until less of the file is dirty.
+    /// The writes that wait for room.
     room: RoomQueue,
-    /// Whether it is listed as a file with pending dirt.
+    /// Whether the file is listed among those with pending dirty bytes.
     is_listed: bool,
 }
 
 impl Dirt {
-    /// Of a file whose parts have `part_len` bytes: a power of two of at least a page.
+    /// The dirt of a file whose parts have `part_len` bytes, which is a power of two of at least a
+    /// page.
     pub(super) fn new(limits: ClassDirt, part_len: u64) -> Self {
         let state = State { part_len, ..State::default() };
         Self {
@@ -84,9 +86,9 @@ impl Dirt {
         }
     }
 
-    /// How many of `len` bytes are written at a time: up to the end of a part, which is never more
-    /// than half of what may be dirty. The kernel keeps what is written at once in one piece, and
-    /// says of that as a whole whether it is dirty.
+    /// How many of `len` bytes one write takes: up to the end of a part, which is never longer than
+    /// half of the dirty limit. The kernel may keep the bytes of one write in one large page, which
+    /// it reports as dirty as a whole.
     pub(super) fn len_at_once(&self, offset: u64, len: usize) -> usize {
         let part_len = self.part_len();
         usize::try_from(part_len - offset % part_len).map_or(len, |most| len.min(most))
@@ -102,7 +104,8 @@ impl Dirt {
         state.part_len = self.at_most_half(state.part_len);
     }
 
-    /// Half of what may be dirty at most.
+    /// The number of dirty bytes up to which nothing is written back before a flush: the set value,
+    /// but at most half of the file's dirty limit.
     pub(super) fn write_back_after(&self) -> u64 {
         self.write_back_after.load(Ordering::Relaxed).min(self.dirty_max() / 2)
     }
@@ -111,25 +114,25 @@ impl Dirt {
         self.write_back_after.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that are not handed over.
+    /// The number of dirty bytes that are not handed over.
     pub(super) fn pending(&self) -> u64 {
         self.lock().pending.total()
     }
 
-    /// The length of parts where they would have `part_len` bytes: half of what may be dirty at
-    /// most, so that one can be written while another is on its way.
+    /// The length of parts in bytes: `part_len`, but at most half of the dirty limit. So one part
+    /// can be filled while another is written back.
     fn at_most_half(&self, part_len: u64) -> u64 {
         let half = (self.dirty_max() / 2).max(page_size());
         part_len.min(1 << half.ilog2())
     }
 
-    /// Bytes that are dirty, as far as is known; zero in a forked child.
+    /// The number of dirty bytes, as far as it is known. 0 in a forked child.
     pub(super) fn dirty(&self) -> u64 {
         if self.process.is_here() { self.lock().dirty } else { 0 }
     }
 
-    /// Counts `bytes` that are about to be dirty, if they fit within the bounds and no write waits
-    /// for room.
+    /// Reserves `bytes` that are about to become dirty, if they fit within the bounds and no write
+    /// waits for room.
     pub(super) fn try_reserve(&self, bytes: u64) -> bool {
         let mut state = self.lock();
         let fits = state.room.is_empty()
@@ -144,14 +147,15 @@ impl Dirt {
         fits
     }
 
-    /// Counts `bytes` that are about to be dirty beyond the bounds, for a thread that holds a permit.
-    /// Parts that could make room may wait for that permit.
+    /// Reserves `bytes` beyond the bounds, for a thread that holds a permit. Parts that could make
+    /// room may wait for that permit.
     pub(super) fn reserve_for_holder(&self, bytes: u64) {
         self.limits.add(bytes);
         self.lock().dirty += bytes;
     }
 
-    /// For a [`Waiter`](super::waiter::Waiter). Where it is pending the caller hands over all dirt.
+    /// Reserves `bytes` for a [`Waiter`](super::waiter::Waiter) when its turn has come. While the
+    /// result is pending, the caller hands over all dirty ranges.
     pub(super) fn poll_reserve(&self, bytes: u64, id: WaiterId, waker: &Waker) -> Poll<()> {
         let kept = KeptWaker::of(waker);
         let mut state = self.lock();
@@ -193,7 +197,8 @@ impl Dirt {
         }
     }
 
-    /// Takes bytes off what is dirty of the file, and wakes writes that have room now, and `others`.
+    /// Subtracts bytes that are no longer dirty, and wakes the writes that have room now, and
+    /// `others`.
     fn end_dirty(&self, bytes: u64, others: Vec<KeptWaker>) {
         let mut state = self.lock();
         state.dirty -= bytes;
@@ -202,8 +207,8 @@ impl Dirt {
         wake_all(woken.into_iter().chain(others));
     }
 
-    /// Marks a range of `file` dirty, for which `reserved` bytes were counted. Returns whether there
-    /// are parts to ask permits for. While a write waits for room, nothing stays pending.
+    /// Marks a range of `file` dirty, for which `reserved` bytes were reserved. Returns whether
+    /// there are parts that need permits. While a write waits for room, nothing stays pending.
     pub(super) fn mark(
         &self,
         range: &Range<u64>,
@@ -234,8 +239,8 @@ impl Dirt {
         any
     }
 
-    /// Lists the file as one with pending dirt, or hands the dirt over if a write waits for room.
-    /// Returns whether there are parts to ask permits for.
+    /// Lists the file among those with pending dirty bytes, or hands them over if a write waits for
+    /// room. Returns whether there are parts that need permits.
     #[cold]
     fn list(&self, file: Weak<dyn HandOver>) -> bool {
         if self.limits.list(file) {
@@ -245,14 +250,14 @@ impl Dirt {
         self.lock().has_work()
     }
 
-    /// Hands over all that is pending, because somebody waits for room: the file is listed no more.
+    /// Hands over all pending ranges, because a write waits for room. The file is no longer listed.
     pub(super) fn hand_over_listed(&self, part_len: u64) {
         self.lock().is_listed = false;
         self.hand_over_all(part_len);
     }
 
-    /// Hands over all that is pending in parts of `part_len` bytes; returns the number of the last
-    /// part that there is.
+    /// Hands over all pending ranges in parts of `part_len` bytes. Returns the number of the last
+    /// part.
     pub(super) fn hand_over_all(&self, part_len: u64) -> u64 {
         let part_len = self.at_most_half(part_len);
         let mut state = self.lock();
@@ -261,8 +266,8 @@ impl Dirt {
         state.last
     }
 
-    /// Hands over pieces that others have made dirty; the bounds do not count them. Returns the
-    /// number of the last part that there is.
+    /// Hands over pieces that other writers have made dirty, which the bounds do not count. Returns
+    /// the number of the last part.
     pub(super) fn hand_over_others(&self, pieces: Vec<DirtyPiece>) -> u64 {
         let mut state = self.lock();
         for DirtyPiece { range, dirty } in pieces {
@@ -271,18 +276,18 @@ impl Dirt {
         state.last
     }
 
-    /// The bytes of a part.
+    /// The length of a part in bytes.
     pub(super) fn part_len(&self) -> u64 {
         self.lock().part_len
     }
 
-    /// A thread that holds a permit waits for what is handed over now.
+    /// Notes that a thread with a permit waits for all parts so far.
     pub(super) fn hurry_for_holder(&self) {
         let mut state = self.lock();
         state.holder_last = state.last;
     }
 
-    /// The next part to ask a permit for, and whether a thread that holds one waits for it.
+    /// The next part that needs a permit, and whether a thread with a permit waits for it.
     pub(super) fn next_part(&self) -> Option<(PartRange, bool)> {
         let mut state = self.lock();
         if !state.has_work() {
@@ -294,12 +299,12 @@ impl Dirt {
         Some((part, for_holder))
     }
 
-    /// Whether a part has not ended.
+    /// Whether any part has not ended.
     pub(super) fn has_unfinished(&self) -> bool {
         !self.lock().unfinished.is_empty()
     }
 
-    /// Ends the parts that were not asked for; returns how many of their bytes are dirty.
+    /// Ends the queued parts. Returns the number of their dirty bytes.
     pub(super) fn cancel_queue(&self) -> u64 {
         let mut state = self.lock();
         let queue = std::mem::take(&mut state.queue);
@@ -311,7 +316,7 @@ impl Dirt {
         queue.iter().map(|part| part.dirty).sum()
     }
 
-    /// A part is on the disk, or failed there, or got no permit.
+    /// Ends a part: it is on the disk, failed there, or got no permit.
     pub(super) fn end_part(&self, part: &PartRange, failure: Option<Failure>) {
         let mut state = self.lock();
         state.asked -= 1;
@@ -338,13 +343,13 @@ impl Dirt {
         Poll::Pending
     }
 
-    /// Fails if parts got no permit since the last flush and no write has reported that.
+    /// Fails if parts got no permit since the last flush, and no write has reported that yet.
     pub(super) fn failure_for_write(&self) -> io::Result<()> {
         let mut state = self.lock();
         state.failure.as_mut().and_then(Failure::for_write).map_or(Ok(()), Err)
     }
 
-    /// Fails if parts got no permit since the last flush, for the flush that reports it.
+    /// Fails if parts got no permit since the last flush. The calling flush reports it, once.
     pub(super) fn take_failure(&self) -> io::Result<()> {
         self.lock().failure.take().map_or(Ok(()), |failure| Err(failure.for_flush()))
     }
@@ -356,8 +361,8 @@ impl Dirt {
 
 impl Drop for Dirt {
     fn drop(&mut self) {
-        // What is pending still is the kernel's to write back. A child counts nothing, and may find
-        // locked for ever what its parent had locked.
+        // The kernel writes back the ranges that are still pending. A forked child counts nothing,
+        // and must not wait for locks that its parent held.
         if self.process.is_here() {
             let dirty = self.lock().dirty;
             wake_all(self.limits.remove(dirty));
@@ -366,12 +371,13 @@ impl Drop for Dirt {
 }
 
 impl State {
-    /// Nothing is too large for ever.
+    /// Whether `bytes` more may be dirty. A file without dirty bytes always has room, so that no
+    /// write waits for ever.
     const fn fits(&self, bytes: u64, dirty_max: u64) -> bool {
         self.dirty == 0 || self.dirty.saturating_add(bytes) <= dirty_max
     }
 
-    /// Whom to wake of those that wait for room, without a lock.
+    /// The writes that wait for room and fit now, to be woken after the lock is released.
     fn take_fitting(&mut self, dirty_max: u64) -> Vec<KeptWaker> {
         let room = dirty_max.saturating_sub(self.dirty);
         self.room.take_fitting((self.dirty > 0).then_some(room))
@@ -381,8 +387,8 @@ impl State {
         self.asked < ASKED_MAX && !self.queue.is_empty()
     }
 
-    /// Hands over the parts that a pending range has, but for its last page: that may be written
-    /// on.
+    /// Hands over the whole parts of a pending range, except its last page, which the next write
+    /// may continue.
     fn cut(&mut self, whole: &Range<u64>) {
         let mut start = whole.start;
         let end_of_part = |start: u64, len: u64| (start - start % len).saturating_add(len);
@@ -398,7 +404,7 @@ impl State {
         self.hand_over_but(0);
     }
 
-    /// Hands over parts from the beginning of the file on until at most `left` bytes are pending.
+    /// Hands over parts from the beginning of the file until at most `left` bytes are pending.
     fn hand_over_but(&mut self, left: u64) {
         while self.pending.total() > left
             && let Some(part) = self.pending.take_first(self.part_len)

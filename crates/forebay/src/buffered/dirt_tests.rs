@@ -1,4 +1,4 @@
-//! Random writes, parts and dropped waiters of a few files: nobody waits for ever.
+//! Random writes, parts and dropped waiters of a few files, none of which may wait for ever.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -71,13 +71,13 @@ impl Wake for Woken {
     }
 }
 
-/// A write on its way.
+/// A write in progress.
 struct Write {
     file: Arc<TestFile>,
     range: Range<u64>,
     id: WaiterId,
     woken: Arc<Woken>,
-    /// It has room, and is not marked yet.
+    /// It has reserved room and has not marked its range yet.
     is_reserved: bool,
 }
 
@@ -86,7 +86,7 @@ impl Write {
         self.range.end - self.range.start
     }
 
-    /// As `BufferedWriter::reserve` polls.
+    /// Polls like `BufferedWriter::reserve`.
     fn poll(&mut self) {
         self.woken.0.store(false, SeqCst);
         let waker = Waker::from(Arc::clone(&self.woken));
@@ -137,7 +137,7 @@ fn begin(random: &mut Rng, files: &[Arc<TestFile>]) -> Write {
     Write { file, range, id, woken, is_reserved }
 }
 
-/// What waits at the end although all else has ended.
+/// The number of writes that still wait after everything else has ended.
 fn stuck_after(seed: u64) -> usize {
     let mut random = Rng::new(seed, &[]);
     let files = files(&mut random);
@@ -168,7 +168,7 @@ fn stuck_after(seed: u64) -> usize {
             }
         }
     }
-    // All that can end ends, and all that is woken is polled.
+    // Ends every part that can end, and polls every write that was woken.
     loop {
         let ended = files.iter().filter(|file| file.end_any(&mut random)).count();
         let (reserved, waiting): (Vec<_>, _) =

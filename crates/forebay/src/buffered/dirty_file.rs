@@ -18,21 +18,20 @@ use crate::page_cache::{HeldFile, LeavingFile, file_len};
 use crate::sys::lock::Lock;
 use crate::sys::workers::KeptWorker;
 
-/// Bytes of a part at least, and at most, unless less may be dirty.
+/// The least and the most bytes of a part, unless the dirty limit is lower.
 const PART_LEN_MIN: u64 = 128 << 10;
 const PART_LEN_MAX: u64 = 1 << 20;
 
-/// Shared by a writer and the parts that are on their way. It stays until the last of them is on
-/// the disk.
+/// The state that a writer shares with its parts. It lives until the last part is on the disk.
 pub(super) struct DirtyFile {
     pub(super) held: Arc<HeldFile>,
-    /// On the file's disk: that of its writer at first.
+    /// The class of the writer at first, on the file's disk.
     pub(super) class: Class,
-    /// The one that asks now, if it is another.
+    /// The class that asks for permits now, if it is another one.
     asking: Lock<Option<Class>>,
     pub(super) path: WriteBackPath,
     pub(super) failures: OpenFailures,
-    /// The errors of writeback that a write or a flush of this writer has told.
+    /// The number of write-back errors that writes and flushes of this writer have reported.
     told: AtomicU64,
     pub(super) dirt: Dirt,
     pub(super) asked: AskedParts,
@@ -41,7 +40,7 @@ pub(super) struct DirtyFile {
 }
 
 impl DirtyFile {
-    /// Of an open file, to be written in `class`, which is on its disk.
+    /// The state of an open file that is written back in `class`, which is on its disk.
     pub(super) fn new(file: impl AsFd, class: Class, path: WriteBackPath) -> io::Result<Self> {
         let worker = class.disk.workers.keep_one()?;
         let limits = class.disk.dirty_limits.class(class.name());
@@ -64,19 +63,20 @@ impl DirtyFile {
         })
     }
 
-    /// The class that asks for parts and flushes.
+    /// The class that asks for the permits of parts and flushes.
     pub(super) fn asking(&self) -> Class {
         self.asking.lock().clone().unwrap_or_else(|| self.class.clone())
     }
 
-    /// From now on `class` asks, which is on the file's disk: also for the parts that wait.
+    /// Sets the class that asks for permits, which is on the file's disk. Parts that wait move to
+    /// it too.
     pub(super) fn set_asking(&self, class: Class) {
         let before = self.asking.lock().replace(class);
         drop(before);
         self.asked.all().into_iter().for_each(AskedPart::ask_again);
     }
 
-    /// What of the disk a part of the file is.
+    /// The access of the disk for a part of the file.
     pub(super) fn access(&self, offset: u64) -> Access {
         Op::Write.at(offset).of(self.number)
     }
@@ -89,17 +89,17 @@ impl DirtyFile {
         })
     }
 
-    /// [`Dirt::hand_over_all`], in parts of the length of now.
+    /// [`Dirt::hand_over_all`], in parts of the present length.
     pub(super) fn hand_over_all(&self) -> u64 {
         self.dirt.hand_over_all(part_len(&self.class))
     }
 
-    /// The same because somebody waits for room.
+    /// [`Self::hand_over_all`], because a write waits for room.
     pub(super) fn hand_over_listed(&self) {
         self.dirt.hand_over_listed(part_len(&self.class));
     }
 
-    /// Fails with what went wrong since the last write or flush that reported an error.
+    /// Fails with an error since the last write or flush that reported one.
     pub(super) fn failure_for_write(&self) -> io::Result<()> {
         let errors = self.failures.errors();
         if self.told.swap(errors, Ordering::Relaxed) != errors {
@@ -108,8 +108,8 @@ impl DirtyFile {
         self.dirt.failure_for_write()
     }
 
-    /// Fails while bytes are failed, or if parts got no permit since the last flush. `open` is the
-    /// file.
+    /// Fails while bytes of the file are failed, or if parts got no permit since the last flush.
+    /// `open` is the file.
     pub(super) fn failure_for_flush(&self, open: impl AsFd) -> io::Result<()> {
         self.told.store(self.failures.errors(), Ordering::Relaxed);
         let refused = self.dirt.take_failure();
@@ -117,7 +117,7 @@ impl DirtyFile {
         refused
     }
 
-    /// Its writer is being dropped: the file is closed soon, whatever of it waits.
+    /// Notes that the writer is dropped. The file is closed soon, even if parts of it wait.
     pub(super) fn leave_writer(self: &Arc<Self>) {
         let waits = self.dirt.has_unfinished();
         if let Some(files) = self.held.leave_writer(self, waits) {
@@ -143,8 +143,8 @@ impl LeavingFile for DirtyFile {
     }
 }
 
-/// How many bytes are written back with a permit: as many as cost a quarter of the effective goal,
-/// so that a window has several, and between the bounds.
+/// The length of a part in bytes: it costs a quarter of the effective goal, so that a window holds
+/// several parts, and is between the limits.
 pub(super) fn part_len(class: &Class) -> u64 {
     let group = class.disk.here().of(Op::Write);
     let goal = group.io.effective_goal();

@@ -1,4 +1,4 @@
-//! What of a file is dirty, as the kernel says.
+//! The dirty ranges of a file according to the kernel.
 
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -6,19 +6,19 @@ use std::os::fd::AsFd;
 use crate::failures::Ranges;
 use crate::page_cache::{file_len, page_size, residency, whole_pages};
 
-/// How often the kernel is asked about one piece; the rest of it counts as dirty.
+/// The most calls of the kernel for one piece. The rest of the piece counts as dirty.
 const LOOKS_MAX: usize = 1024;
 
-/// A piece of a file of which something is dirty.
+/// A piece of a file with dirty pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DirtyPiece {
     pub(super) range: Range<u64>,
-    /// Bytes of its dirty pages, at least 1.
+    /// The bytes of its dirty pages, at least 1.
     pub(super) dirty: u64,
 }
 
-/// The pieces of a file that are dirty, between multiples of `piece_len`; none where that cannot be
-/// seen. A clean half is looked at no closer.
+/// The dirty pieces of a file, cut at multiples of `piece_len`. None if the kernel does not show
+/// dirty pages. Pieces are searched by halves, and clean halves are skipped.
 pub(super) fn dirty_pieces(file: impl AsFd, piece_len: u64) -> Vec<DirtyPiece> {
     let file = file.as_fd();
     let pieces = file_len(file).unwrap_or(0).div_ceil(piece_len);
@@ -45,8 +45,8 @@ pub(super) fn dirty_pieces(file: impl AsFd, piece_len: u64) -> Vec<DirtyPiece> {
     found
 }
 
-/// The pages of a range that are dirty, or on their way to the disk; none where that cannot be seen.
-/// The kernel calls all of a large page dirty where a part of it is.
+/// The pages of a range that are dirty or under write-back. None if the kernel does not show them.
+/// The kernel reports a large page as dirty if any part of it is.
 pub(super) fn dirty_pages(file: impl AsFd, range: &Range<u64>) -> Ranges {
     let (file, page) = (file.as_fd(), page_size());
     let (mut found, mut looks) = (Ranges::default(), 0);
@@ -76,13 +76,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dirty_is_found_wherever_it_is() {
+    fn dirty_pages_are_found_at_any_offset() {
         let file = tempfile::tempfile_in(".").unwrap();
         file.set_len(1 << 30).unwrap();
         let places = [0u64, 5 << 20, (999 << 20) + 4096];
         places.iter().for_each(|at| file.write_all_at(&[7; 4096], *at).unwrap());
         let found = dirty_pieces(&file, 1 << 20);
-        // not everywhere is it seen
+        // Some file systems do not show dirty pages.
         if !found.is_empty() {
             let starts: Vec<_> = found.iter().map(|piece| piece.range.start).collect();
             assert_eq!(starts, [0, 5 << 20, 999 << 20]);

@@ -1,14 +1,14 @@
-//! Why a part got no permit, kept for the next write and the next flush.
+//! The error of a part that got no permit, kept for the next write and the next flush.
 
 use std::io;
 
 use crate::permit::AdmitError;
 
-/// Why a part got no permit. It is still dirty.
+/// The error of a part that got no permit. The part is still dirty.
 #[derive(Debug)]
 pub(super) struct Failure {
     error: io::Error,
-    /// A write was told; a flush was not.
+    /// A write has reported the error, but no flush has.
     told: bool,
 }
 
@@ -17,19 +17,19 @@ impl Failure {
         Self { error: error.into(), told: false }
     }
 
-    /// For the next write, once.
+    /// The error for the next write, once.
     pub(super) fn for_write(&mut self) -> Option<io::Error> {
         let first = !std::mem::replace(&mut self.told, true);
         first.then(|| copied(&self.error))
     }
 
-    /// For the flush that ends it.
+    /// The error for the flush, after which it is forgotten.
     pub(super) fn for_flush(self) -> io::Error {
         self.error
     }
 }
 
-/// An error of the system stays one.
+/// A copy of an error, which keeps the number of a system error.
 fn copied(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),

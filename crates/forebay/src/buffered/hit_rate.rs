@@ -1,4 +1,4 @@
-//! How many of the recent reads of a descriptor found what they wanted in memory.
+//! The hit rate of the recent reads of a descriptor in the page cache.
 
 use std::cell::Cell;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -6,37 +6,37 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crossbeam_utils::CachePadded;
 
-/// Descriptors that have a place of their own; a place is only about which way is cheaper.
+/// The number of slots for descriptors. Descriptors that share a slot only lose accuracy.
 const PLACES: usize = 1024;
-/// The same for one thread.
+/// The number of slots of a thread.
 const THREAD_PLACES: usize = 64;
-/// All of them.
+/// The value of a hit rate of 1.
 const ALL: u32 = 1 << 16;
-/// From this part on a read is tried at once.
+/// From this hit rate on a read is tried without waiting first.
 const MOSTLY: u32 = ALL / 10 * 9;
-/// The weight of a read is one in two to this power.
+/// The weight of a read is one in 2^`WEIGHT`.
 const WEIGHT: u32 = 4;
-/// After this many reads far from those before them, a thread looks where reads ended only once in
-/// [`LOOKS`].
+/// After this many reads far from the reads before them, a thread checks only one in [`LOOKS`]
+/// reads for a sequential run.
 const CALM: u32 = 64;
 const LOOKS: u32 = 8;
-/// What comes within this many times its own length is near: several threads may read a file in
-/// turns.
+/// A read within this many times its length after the last one is near: several threads may read a
+/// file in turns.
 const NEAR: u64 = 64;
 
 static RECENT: [CachePadded<HitRate>; PLACES] =
     [const { CachePadded::new(HitRate::new()) }; PLACES];
 
 thread_local! {
-    /// Reads of this thread in a row that were far from those before them.
+    /// The number of consecutive reads of this thread that were far from the reads before them.
     static APART: [Cell<u32>; THREAD_PLACES] = const { [const { Cell::new(0) }; THREAD_PLACES] };
 }
 
-/// Of one descriptor, or of those that share the place.
+/// The hit rate of a descriptor, or of all that share the slot.
 pub(super) struct HitRate {
-    /// Of [`ALL`].
+    /// The hit rate, as a fraction of [`ALL`].
     hits: AtomicU32,
-    /// Where the last read ended.
+    /// The offset in bytes at which the last read ended.
     end: AtomicU64,
 }
 
@@ -54,9 +54,9 @@ impl HitRate {
         self.hits.load(Relaxed) >= MOSTLY
     }
 
-    /// Whether a read of `len` bytes of `file` at `offset` goes on where the last one ended, on
-    /// whatever thread that was. Threads that read here and there would hand each other the place
-    /// for each read, and so look at it seldom.
+    /// Whether a read of `len` bytes of `file` at `offset` continues where the last one ended, on
+    /// any thread. Threads that read at random offsets rarely access the shared slot, because it
+    /// would move between their processors for each read.
     #[inline]
     pub(super) fn goes_on(&self, file: BorrowedFd<'_>, offset: u64, len: usize) -> bool {
         APART

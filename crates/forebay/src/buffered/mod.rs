@@ -1,4 +1,4 @@
-//! Files that are read and written through the page cache, and the disk's part of that.
+//! Scheduled reads and write-back of files that use the page cache.
 //!
 //! Decision: `docs/decisions/0030-buffered-writeback.md`.
 

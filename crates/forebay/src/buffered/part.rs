@@ -1,4 +1,4 @@
-//! The parts of dirty files: each asks for its permit, and holds it until the disk has the part.
+//! The parts of dirty files. Each asks for a permit, and holds it until the part is on the disk.
 
 use std::future::Future;
 use std::io;
@@ -19,18 +19,18 @@ use crate::permit::{AdmitError, Permit};
 use crate::sys::lock::Lock;
 use crate::sys::waker::{put_off, wake_after, with_own};
 
-/// A part that was asked for.
+/// A part that asks for a permit or holds one.
 struct Part {
     file: Arc<DirtyFile>,
     part: PartRange,
-    /// A thread that holds a permit waits for it.
+    /// A thread with a permit waits for this part.
     holder: bool,
-    /// Until it has its permit.
+    /// The request for a permit, until it is granted.
     admit: Lock<Option<AdmitFuture>>,
 }
 
-/// Asks permits for the next parts of a file. With `holder`, a thread that holds a permit waits for
-/// all parts so far.
+/// Asks for the permits of the next parts of a file. With `holder`, a thread with a permit waits
+/// for all parts so far.
 pub(super) fn ask(file: &Arc<DirtyFile>, holder: bool) {
     if holder {
         file.dirt.hurry_for_holder();
@@ -66,7 +66,7 @@ impl Part {
         if !part.file.asked.add(&part) {
             return part.cancel();
         }
-        // It stands in the order from now on, not when a thread is free.
+        // The request is queued now, not only when a thread is free.
         if let Poll::Ready(admitted) = part.poll() {
             part.file.class.disk.workers.run({
                 let part = Arc::clone(&part);
@@ -75,8 +75,8 @@ impl Part {
         }
     }
 
-    /// In the middle of a [`wake_after`]: a task that is granted a permit alongside it may wait for
-    /// this part.
+    /// Polls the request within [`wake_after`], because a task that gets a permit at the same time
+    /// may wait for this part.
     fn poll(self: &Arc<Self>) -> Poll<Result<Permit, AdmitError>> {
         let waker = Waker::from(Arc::clone(self));
         let mut admit = self.admit.lock();
@@ -99,8 +99,8 @@ impl Part {
                     ask_next(file);
                 });
             }
-            // The kernel or a flush writes it. It is counted no longer, or writes would wait for
-            // ever.
+            // The kernel or a flush writes the part. It no longer counts, because writes would wait
+            // for ever.
             Err(error) => wake_after(|| {
                 file.count_left(self.part.dirty);
                 file.dirt.end_part(&self.part, Some(Failure::of_admission(error)));
@@ -149,17 +149,18 @@ impl AskedPart for Part {
         let before = asking.replace(admit(&self.file, &self.part, self.holder));
         drop(asking);
         wake_after(|| drop(before));
-        // As if it were granted: a thread asks, and looks.
+        // Wakes a thread as if the permit were granted. The thread asks again and polls.
         self.wake();
     }
 }
 
-/// It is granted: a thread looks, which can do what blocks.
+/// The permit is granted. A thread that may block does the write-back.
 impl Wake for Part {
     fn wake(self: Arc<Self>) {
         let disk = Arc::clone(&self.file.class.disk);
         disk.workers.run(move || {
-            // Who carries a part out wakes nobody before that: another thread does.
+            // A thread that writes back a part wakes no other tasks before that; another thread
+            // does.
             let (admitted, wakers) = put_off(|| self.poll());
             if let Poll::Ready(admitted) = admitted {
                 if !wakers.is_empty() {

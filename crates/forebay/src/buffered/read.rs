@@ -1,4 +1,4 @@
-//! Reads through the page cache that have a permit where the disk does them.
+//! Reads through the page cache, which need a permit only if the disk has to read.
 //!
 //! Decision: `docs/decisions/0033-cached-reads.md`.
 
@@ -15,48 +15,49 @@ use crate::page_cache::{
 };
 use crate::{Class, Scheduler};
 
-/// A part has at least this many bytes, however slow the disk is.
+/// The least number of bytes of a part, even on a slow disk.
 const PART_LEN_MIN: usize = 128 << 10;
-/// A part that is read for others has at most this many bytes.
+/// The most bytes of a part that is prefetched.
 const PREFETCHED_MAX: usize = 1 << 20;
 
 impl Class {
-    /// Reads into `buffer` what `file` has from byte `offset` on, through the page cache: what is in
-    /// memory is read at once and costs nothing; for what is not, a permit is waited for first, on
-    /// the disk of the file. Fills the buffer unless the file ends before; returns how many bytes.
+    /// Reads `file` at `offset` into `buffer`, through the page cache. Pages in memory are read at
+    /// once and cost nothing. For the others it first waits for a permit on the disk of the file.
+    /// Fills the buffer unless the file ends before, and returns the number of bytes read.
     ///
     /// A large read has a permit for each part that costs no more than the [effective
     /// goal](crate::Disk::effective_goal), or for each 128 KiB if that is more.
     ///
-    /// Whether it is in memory is found out by the recent reads of the descriptor. As long as nine
-    /// of ten hit, the read is tried without waiting (`RWF_NOWAIT`). That starts the disk's work for
-    /// a miss, which is charged when it has begun; so otherwise the kernel is asked first
-    /// (`cachestat`, Linux 6.5). Where neither works (overlay, FUSE) each read has a permit of its
-    /// length. What the kernel read ahead is charged after it, by what the disk has read for the
-    /// thread; so is what a read that goes on where the last one ended, or at the beginning of the
-    /// file, made it read. Reads of mapped files pass no class.
+    /// The recent reads of the descriptor decide how misses are detected. While nine of ten hit,
+    /// the read is tried without waiting (`RWF_NOWAIT`). A miss then starts the disk's work before
+    /// it is charged. Otherwise the kernel is asked first (`cachestat`, Linux 6.5). If neither
+    /// works (overlay, FUSE), each read has a permit for its length. Read-ahead of the kernel is
+    /// charged afterwards, by the bytes that the disk has read for the thread. The same applies to
+    /// a read that continues where the last one ended, or that begins at the start of the file.
+    /// Reads through a memory mapping are not scheduled.
     ///
     /// # Errors
-    /// Those of `pread(2)`, of [`Class::admit`] and [`Scheduler::disk_of_file`](crate::Scheduler::disk_of_file);
-    /// after the first part, how many bytes there are instead. A full queue is none, nor is a class
-    /// that was removed: the read waits for a place, and is untagged work.
+    /// Those of `pread(2)`, of [`Class::admit`] and
+    /// [`Scheduler::disk_of_file`](crate::Scheduler::disk_of_file). An error after the first part
+    /// ends the read with the bytes so far. A full queue and a removed class are no errors: the
+    /// read waits for a place in the queue, and belongs to the class `untagged`.
     pub fn read_at(&self, file: impl AsFd, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let file = file.as_fd();
         if i64::try_from(offset).is_err() {
-            // `preadv2` takes the largest for the position of the descriptor
+            // `preadv2` takes the largest offset for the position of the descriptor.
             return Err(Errno::INVAL.into());
         }
         let recent = HitRate::of(file);
         let (is_high, goes_on) = (recent.is_high(), recent.goes_on(file, offset, buffer.len()));
-        // Where a file begins the kernel reads ahead, and the rate may be that of a file that had
-        // the descriptor's number before.
+        // The kernel reads ahead at the start of a file, and the rate may be of a file that had
+        // this descriptor number before.
         let is_tried = is_high && !goes_on && offset >= page_size();
         if buffer.len() <= PART_LEN_MIN {
             return self.read_part(file, buffer, offset, (recent, is_tried));
         }
         let mut done = 0;
         for part in buffer.chunks_mut(self.part_len(file)) {
-            // What goes on where the last part ended makes the kernel read ahead.
+            // The kernel reads ahead if a part continues where the last one ended.
             let is_tried = is_tried && done == 0;
             let place = offset.saturating_add(done as u64);
             match self.read_part(file, part, place, (recent, is_tried)) {
@@ -73,13 +74,13 @@ impl Class {
         Ok(done)
     }
 
-    /// Brings what `file` has of `range` into the page cache, so that who reads it through a mapping
-    /// finds it there: `class.prefetch(&file, ..)`. What is not in memory is read in parts of at most 1 MiB, each
-    /// with a permit as in [`Class::read_at`]; what is there already is not read again. Nothing keeps
-    /// it there: bring in what is read soon, and less than the memory holds.
+    /// Reads `range` of `file` into the page cache, for example before it is read through a memory
+    /// mapping: `class.prefetch(&file, ..)`. Pages that are not in memory are read in parts of at
+    /// most 1 MiB, each with a permit as in [`Class::read_at`]. The pages are not locked in memory,
+    /// so prefetch only bytes that are read soon, and fewer than fit into memory.
     ///
     /// # Errors
-    /// As for [`Class::read_at`]; the parts before are in memory then.
+    /// As for [`Class::read_at`]. The parts before the error are in memory then.
     pub fn prefetch(&self, file: impl AsFd, range: impl RangeBounds<u64>) -> io::Result<()> {
         let file = file.as_fd();
         let mut start = match range.start_bound() {
@@ -101,7 +102,7 @@ impl Class {
             if missing_of(file, start, len) != Some(0) {
                 buffer.resize(len.max(buffer.len()), 0);
                 if self.read_watched(file, &mut buffer[..len], start, recent)? < len {
-                    // It was cut meanwhile.
+                    // The file was truncated in the meantime.
                     break;
                 }
             }
@@ -110,8 +111,8 @@ impl Class {
         Ok(())
     }
 
-    /// How much of `file` is read with a permit. Where the disk cannot be told a miss fails, and a
-    /// hit does not.
+    /// The most bytes of `file` that are read with one permit. If the disk is unknown, misses fail
+    /// and hits do not.
     fn part_len(&self, file: BorrowedFd<'_>) -> usize {
         let part_len = Scheduler::of(&self.scheduler).disk_of_file(file).map_or(0, |disk| {
             let largest = disk.record.here().of(Op::Read).largest_request(Op::Read);
@@ -120,8 +121,8 @@ impl Class {
         part_len.max(PART_LEN_MIN)
     }
 
-    /// [`Class::read_at`] of what the disk may do at a time: tried without waiting first, if it is
-    /// probably in memory.
+    /// [`Class::read_at`] for one part. If the part is probably in memory, it is first tried
+    /// without waiting.
     #[inline]
     fn read_part(
         &self,
@@ -145,12 +146,12 @@ impl Class {
         self.read_missing(file, buffer, offset, (done, rest), None)
     }
 
-    /// What the reads of this class through the page cache found, on all disks.
+    /// The counters of this class's reads through the page cache, on all disks.
     pub fn page_cache_counters(&self) -> PageCacheCounters {
         self.record.reads.sum()
     }
 
-    /// [`Class::read_at`] where it may well be that the disk is to do something.
+    /// [`Class::read_at`] for a part that is probably not in memory.
     fn read_watched(
         &self,
         file: BorrowedFd<'_>,
@@ -166,12 +167,12 @@ impl Class {
         };
         recent.add(is_over || missing == Some(0));
         if !is_over && missing != Some(0) {
-            // The disk reads whole pages, also where the buffer begins and ends within one.
+            // The disk reads whole pages, even if the buffer begins or ends within one.
             let len = missing.unwrap_or((buffer.len() - done) as u64);
             return self.read_missing(file, buffer, offset, (done, len), Some(before));
         }
         if !is_over {
-            // It is on its way, and was charged to the caller that had it read ahead.
+            // It is being read ahead, and was charged to the caller that caused this.
             done = read_all(file, buffer, offset, done)?;
         }
         self.record.reads.add_hit();
@@ -179,8 +180,8 @@ impl Class {
         Ok(done)
     }
 
-    /// Reads what comes after the first `done` bytes with a permit for `len`, and charges what the
-    /// disk has read for the thread since `before` beyond that.
+    /// Reads the bytes after the first `done` with a permit for `len` bytes. Then it charges what
+    /// the disk has read for the thread since `before` beyond `len`.
     #[cold]
     fn read_missing(
         &self,
@@ -214,8 +215,8 @@ impl Class {
     }
 }
 
-/// Reads what can be read without waiting for the disk; how many bytes, and whether that is all
-/// that there is.
+/// Reads what is possible without waiting for the disk. Returns the number of bytes, and whether
+/// the buffer is full or the file ends there.
 #[inline]
 fn read_now(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<(usize, bool)> {
     let mut done = 0;
@@ -232,7 +233,8 @@ fn read_now(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<
     Ok((done, true))
 }
 
-/// Reads what comes after the first `done` bytes, and waits for it; how many bytes there are now.
+/// Reads the bytes after the first `done`, and waits for the disk. Returns the number of bytes in
+/// the buffer.
 fn read_all(
     file: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -250,7 +252,8 @@ fn read_all(
     Ok(done)
 }
 
-/// Bytes of the pages of a range that the file has and memory has not; `None` where nobody can tell.
+/// The bytes of a range's pages that are in the file but not in memory. `None` if the kernel does
+/// not show them.
 fn missing_of(file: BorrowedFd<'_>, offset: u64, len: usize) -> Option<u64> {
     let missing = |end: u64| {
         let pages = whole_pages(&(offset..end));

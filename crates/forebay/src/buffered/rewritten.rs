@@ -1,4 +1,4 @@
-//! Failed bytes that were written again past the writers.
+//! Failed bytes that were rewritten without a writer.
 
 use std::os::fd::BorrowedFd;
 
@@ -9,19 +9,19 @@ use crate::Class;
 use crate::failures::{FileFailures, Ranges};
 use crate::page_cache::{HeldFile, file_len, pages_on_disk};
 
-/// Bytes that are compared with a permit.
+/// The most bytes that are compared with one permit.
 const CHUNK_LEN: u64 = 1 << 20;
 
-/// Failed pages of others that a flush found dirty: somebody has written to them again. But the
-/// kernel calls all of a large page dirty where a part of it was written, and writes that part alone.
-/// So these are believed to be on the disk once they are the same there as in memory.
+/// Failed pages that a flush found dirty: a program has written to them again. But the kernel
+/// reports a large page as dirty if a part of it was written, and then may write only that part. So
+/// the pages count as written only when the disk has the same bytes as memory.
 pub(super) struct Rewritten(Ranges);
 
 impl Rewritten {
-    /// To be asked before the flush writes anything back.
+    /// Finds these pages. Call it before the flush writes anything back.
     pub(super) fn look(failures: &FileFailures, file: BorrowedFd<'_>) -> Self {
         let (failed, mut dirty) = (failures.failed_of_others(), Ranges::default());
-        // What is beyond the end of the file counts no more.
+        // Bytes beyond the end of the file no longer count.
         let len = file_len(file).unwrap_or(0);
         for range in failed.within(&(0..len)).iter() {
             let pages = dirty_pages(file, &range);
@@ -34,12 +34,12 @@ impl Rewritten {
         self.0.is_empty()
     }
 
-    /// What is on the disk is failed no more. To be called after the flush.
+    /// Clears the failure of the pages that are on the disk. Call it after the flush.
     pub(super) fn clear(self, failures: &FileFailures, class: &Class, held: &HeldFile) {
         let mut left = self.0;
         while let Some(range) = left.take_first(CHUNK_LEN) {
             let (errors, len) = (failures.errors(), range.end - range.start);
-            // What gets no permit stays failed.
+            // Pages without a permit stay failed.
             let Ok(permit) = class.admit_required(Op::Read.at(range.start), len) else { return };
             let pages = range.clone();
             let same = held.call_own(move |file| pages_on_disk(file, &pages));
@@ -49,8 +49,9 @@ impl Rewritten {
                 Some(same) if !same.is_empty() => same.into_iter().for_each(|pages| {
                     cleared.insert(pages.start.max(range.start)..pages.end.min(range.end));
                 }),
-                // The disk cannot be read past memory, or the file system does not show what it
-                // wrote (ext4, in new blocks after an error): its word counts.
+                // The disk cannot be read without the page cache, or the file system does not show
+                // what it wrote (ext4, in new blocks after an error). Then a successful flush
+                // counts.
                 _ => {
                     cleared.insert(range);
                 }

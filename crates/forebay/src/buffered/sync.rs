@@ -1,4 +1,4 @@
-//! Flushes that come after the dirt they cover.
+//! Flushes, which write back the dirty bytes first.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -22,20 +22,20 @@ use crate::permit::{AdmitError, Permit, block_on, holds_permit_now};
 use crate::sys::library_thread::WaitsForItself;
 use crate::{Class, Scheduler};
 
-/// Which of the file's metadata is to be durable with its data.
+/// The metadata of a file that a flush makes durable with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metadata {
-    /// What is needed to read the data back: `fdatasync`.
+    /// Only the metadata that is needed to read the data back: `fdatasync`.
     Needed,
-    /// All of it: `fsync`.
+    /// All metadata: `fsync`.
     All,
 }
 
-/// Writes back all that is dirty of the file, which its writer has `open`, in parts of its class, and
-/// flushes.
+/// Writes back all dirty bytes of a file in parts, scheduled in its class, and then flushes it.
+/// `open` is the writer's file.
 ///
-/// Cancel safety: what was handed over is written back all the same. What failed is failed, and the
-/// next flush reports it.
+/// Cancel safety: the parts that were handed over are still written back. Bytes that fail stay
+/// failed, and the next flush reports them.
 pub(super) async fn sync(
     open: BorrowedFd<'_>,
     file: &Arc<DirtyFile>,
@@ -59,8 +59,8 @@ pub(super) async fn sync(
     file.failure_for_flush(open).and(result)
 }
 
-/// [`sync`] whose flush is that of the caller. With `looks`, what others have made dirty is written
-/// back too.
+/// [`sync`] with a flush by the caller. With `looks`, bytes that other writers have made dirty are
+/// written back too.
 pub(super) fn sync_with(
     open: BorrowedFd<'_>,
     file: &Arc<DirtyFile>,
@@ -80,7 +80,7 @@ pub(super) fn sync_with(
     file.failure_for_flush(open).and(result)
 }
 
-/// A permit for the flush, once all that is dirty of the file is written back.
+/// A permit for the flush, after all dirty bytes of the file are written back.
 async fn permit_after_dirt(
     open: BorrowedFd<'_>,
     file: &Arc<DirtyFile>,
@@ -94,15 +94,15 @@ async fn permit_after_dirt(
     };
     let last = file.hand_over_all();
     part::ask(file, holder);
-    // Parts that were asked for before may wait for room that the holder has: while a request of
-    // the holder waits, the window binds nobody.
+    // Earlier parts may wait for room in the window that this thread's permit takes. While a
+    // request of a thread with a permit waits, the window does not apply.
     let mut admit = holder.then(request);
     let early = match &mut admit {
         Some(admit) => poll_once(Pin::new(admit)).await,
         None => None,
     };
     wait_ended(file, last).await;
-    // What was not written through the writer, as far as it can be seen.
+    // Bytes that were not written through this writer, as far as the kernel shows them.
     let others = if looks { dirty_pieces(open, file.dirt.part_len()) } else { Vec::new() };
     if !others.is_empty() {
         others.iter().for_each(|piece| file.failures.saw(&dirty_pages(open, &piece.range)));
@@ -116,12 +116,12 @@ async fn permit_after_dirt(
     })
 }
 
-/// What `future` resolves to, for the calling thread.
+/// Waits for `future` on the calling thread.
 pub(super) fn wait<R>(future: impl Future<Output = io::Result<R>>) -> io::Result<R> {
     block_on(future).unwrap_or_else(|| Err(WaitsForItself.into()))
 }
 
-/// What `admit` resolves to if that is at once. It has asked then.
+/// Polls `admit` once, which queues the request. Returns its result if it is ready.
 async fn poll_once(mut admit: Pin<&mut AdmitFuture>) -> Option<Result<Permit, AdmitError>> {
     poll_fn(|context| match admit.as_mut().poll(context) {
         Poll::Ready(admitted) => Poll::Ready(Some(admitted)),
@@ -145,27 +145,28 @@ fn flush(file: impl AsFd, metadata: Metadata) -> io::Result<()> {
 }
 
 impl Class {
-    /// Makes what was written to `file`, in whatever way, durable, with what is needed to read it
-    /// back (`fdatasync`), at the price of what is dirty: first the dirt, in parts of up to 1 MiB
-    /// that each have their turn, then the flush. For an engine that flushes by itself and has a
-    /// permit for the flush alone: that would do the writes of a whole file at once, in no class.
+    /// Makes all writes to `file` durable, with the metadata that is needed to read them back
+    /// (`fdatasync`). First it writes back the dirty bytes in parts of up to 1 MiB, each with a
+    /// permit, then it flushes. It does not matter how the bytes were written. A plain `fdatasync`
+    /// with a permit for the flush would instead write the whole file at once, unscheduled.
     ///
-    /// The price of a large page that is dirty in part is that of all of it, as the kernel tells no more.
+    /// A large page that is partly dirty costs as much as the whole page, because the kernel does
+    /// not report its parts.
     ///
-    /// What is dirty is seen with `cachestat` (Linux 6.5, not on an overlay); where it is not, the
-    /// flush alone has a permit. A [`BufferedWriter`](crate::BufferedWriter) knows without.
+    /// Dirty bytes are found with `cachestat` (Linux 6.5, not on an overlay). Without it only the
+    /// flush has a permit. A [`BufferedWriter`](crate::BufferedWriter) does not need `cachestat`.
     ///
     /// # Errors
-    /// [`WriteBackError`](crate::WriteBackError) while bytes of the file are failed: those that this
-    /// or another flush of the scheduler found dirty and that could not be written back, or the whole
-    /// file where nobody knows which bytes an error was for. They are failed until they were written
-    /// again, their pages were dirty when a flush began, and that flush succeeded; those of a
-    /// [`BufferedWriter`](crate::BufferedWriter) until a writer wrote them again. The kernel must show
-    /// which pages are dirty for that (`cachestat`); if it does not, write them through a writer.
-    /// What is beyond the end of the file counts no more.
+    /// [`WriteBackError`](crate::WriteBackError) while bytes of the file are failed. These are
+    /// bytes that a flush of the scheduler found dirty and that could not be written back, or the
+    /// whole file if the bytes of an error are unknown. They stay failed until they were written
+    /// again, their pages were dirty when a flush began, and that flush succeeded. Bytes of a
+    /// [`BufferedWriter`](crate::BufferedWriter) stay failed until a writer wrote them again. If
+    /// the kernel does not show dirty pages (`cachestat`), rewrite failed bytes through a writer.
+    /// Bytes beyond the end of the file no longer count.
     ///
-    /// Those of `fdatasync(2)`, also of writeback before, once for each open file description;
-    /// those of [`Class::admit`].
+    /// Those of `fdatasync(2)`, including earlier write-back, once for each open file description.
+    /// Those of [`Class::admit`].
     pub fn sync_data(&self, file: impl AsFd) -> io::Result<()> {
         self.sync(file.as_fd(), Metadata::Needed)
     }
@@ -199,7 +200,7 @@ impl Class {
         failures.check(file_len(file)?).and(result).and(reported)
     }
 
-    /// [`Self::sync`] of a file and its number, by its class of the disk.
+    /// [`Self::sync`] of a file with its number, in the class on its disk.
     fn sync_file(
         &self,
         (file, number): (BorrowedFd<'_>, u64),

@@ -1,4 +1,4 @@
-//! Who waits for the dirt of a file.
+//! Waiters for the dirty bytes of a file.
 
 use std::sync::OnceLock;
 use std::task::{Poll, Waker};
@@ -6,11 +6,11 @@ use std::task::{Poll, Waker};
 use super::dirt::Dirt;
 use crate::wait_list::WaiterId;
 
-/// Waits until parts of the file have ended, or until more may be dirty. Nothing is kept of it when
-/// it is dropped.
+/// Waits until parts of the file have ended, or until more bytes may be dirty. Dropping it ends the
+/// wait.
 pub(super) struct Waiter<'a> {
     file: &'a Dirt,
-    /// Once it has waited.
+    /// Set when it waits for the first time.
     id: OnceLock<WaiterId>,
 }
 
@@ -19,13 +19,13 @@ impl<'a> Waiter<'a> {
         Self { file, id: OnceLock::new() }
     }
 
-    /// Counts `bytes` that are about to be dirty if they fit within the bounds and no earlier write
-    /// waits; else `waker` is woken in turn.
+    /// Reserves `bytes` that are about to become dirty, if they fit within the bounds and no
+    /// earlier write waits. Otherwise `waker` is woken in turn.
     pub(super) fn poll_reserve(&self, bytes: u64, waker: &Waker) -> Poll<()> {
         self.file.poll_reserve(bytes, self.id(), waker)
     }
 
-    /// Whether all parts up to this number have ended; else `waker` is woken when one has.
+    /// Ready if all parts up to this number have ended. Otherwise `waker` is woken when one has.
     pub(super) fn poll_ended(&self, number: u64, waker: &Waker) -> Poll<()> {
         self.file.poll_ended(number, self.id(), waker)
     }

@@ -1,4 +1,4 @@
-//! How what is written to a file gets to the disk, judged by what is seen of its pages.
+//! How writes to a file reach the disk, derived from the state of its pages.
 
 use std::io;
 use std::ops::Range;
@@ -9,11 +9,12 @@ use rustix::fs::OFlags;
 
 use crate::page_cache::{residency, write_back};
 
-/// After this many writes in a row that left clean pages behind, writes are taken for written
+/// After this many consecutive writes that left clean pages, writes are assumed to be written
 /// through.
 const CLEAN_WRITES_MIN: u8 = 8;
 
-/// File systems whose pages are their own, by their numbers: believed where nothing can be seen.
+/// The magic numbers of file systems that keep their own pages. They are trusted if the kernel does
+/// not show pages.
 const OWN_PAGES: [u64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
 
 const UNKNOWN: u8 = 0;
@@ -22,22 +23,22 @@ const CACHED: u8 = 1;
 /// Writes are at the disk when they return.
 const THROUGH: u8 = 2;
 
-/// What is known of a file. Pages that are clean when a part is written back say nothing: the
-/// engine may have flushed them, or others cut the file. Only two observations count: pages of a
-/// write at the moment when it returns, and pages before and after a writeback of our own.
+/// The observations of a file. Pages that are clean when a part is written back prove nothing: the
+/// engine may have flushed them, or the file was truncated. Only two observations count: the pages
+/// of a write when it returns, and the pages before and after the library's own write-back.
 #[derive(Debug)]
 pub(super) struct WriteBackPath {
     writes: AtomicU8,
-    /// The last writes that left clean pages behind, without one in between that did not.
+    /// The number of the last consecutive writes that left clean pages.
     clean_writes: AtomicU8,
-    /// `cachestat` shows the file's pages: some were seen.
+    /// `cachestat` has shown pages of the file.
     is_shown: AtomicBool,
-    /// By the flags of the file; this is not to be observed.
+    /// The flags of the file imply write-through, so nothing has to be observed.
     is_always_through: bool,
 }
 
 impl WriteBackPath {
-    /// Of a file that is open with `flags`.
+    /// The path of a file that is open with `flags`.
     pub(super) const fn of(flags: OFlags) -> Self {
         let at_once = OFlags::DIRECT.union(OFlags::DSYNC).union(OFlags::SYNC);
         let is_always_through = flags.intersects(at_once);
@@ -49,13 +50,13 @@ impl WriteBackPath {
         }
     }
 
-    /// Whether a write is at the disk when it returns, so that the permit comes first.
+    /// Whether a write reaches the disk before it returns, so that it needs a permit first.
     pub(super) fn is_through(&self) -> bool {
         self.writes.load(Ordering::Relaxed) == THROUGH
     }
 
-    /// Looks at the pages of a write that has returned just now. Whether they are dirty although
-    /// writes were taken for written through: that was a mistake, and is one no more.
+    /// Observes the pages of a write that has just returned. Returns whether they are dirty
+    /// although writes were assumed to be written through; this corrects the assumption.
     pub(super) fn look_after_write(&self, file: BorrowedFd<'_>, range: &Range<u64>) -> bool {
         let before = self.writes.load(Ordering::Relaxed);
         if before == CACHED || self.is_always_through || range.is_empty() {
@@ -84,8 +85,8 @@ impl WriteBackPath {
         }
     }
 
-    /// Writes a range back by itself and waits. Whether the disk has it, as far as can be seen; if
-    /// not, the file is to be flushed.
+    /// Writes back a range and waits. Returns whether the disk has it, as far as the kernel shows.
+    /// Otherwise the file has to be flushed.
     pub(super) fn write_range(&self, file: BorrowedFd<'_>, range: &Range<u64>) -> io::Result<bool> {
         let (offset, len) = (range.start, range.end - range.start);
         let before = residency(file, offset, len);
@@ -97,10 +98,11 @@ impl WriteBackPath {
             self.is_shown.store(true, Ordering::Relaxed);
         }
         let is_done = if before.dirty > 0 {
-            // Pages may be dirty again by now, but hardly all of them.
+            // Some pages may already be dirty again, but hardly all.
             residency(file, offset, len).is_ok_and(|after| after.dirty < before.dirty)
         } else {
-            // Somebody has written or dropped what was dirty, or the pages are another's.
+            // The pages were written or dropped by another program, or belong to another file
+            // system.
             self.is_shown.load(Ordering::Relaxed)
         };
         Ok(is_done || has_own_pages(file))
@@ -123,7 +125,7 @@ mod tests {
         let path = WriteBackPath::of(OFlags::RDWR);
         let len = 64 << 10;
         file.write_all_at(&[7; 64 << 10], 0).unwrap();
-        // Not every file system shows it.
+        // Not every file system shows dirty pages.
         if !residency(&file, 0, len).is_ok_and(|seen| seen.dirty > 0) {
             return;
         }
@@ -133,7 +135,7 @@ mod tests {
             write_back();
             assert!(!path.is_through(), "the pages were clean before");
         }
-        // as if each write had been written back by somebody before it returned
+        // This is as if another program had written back each write before it returned.
         for _ in 0..CLEAN_WRITES_MIN {
             assert!(!path.look_after_write(file.as_fd(), &(0..len)));
         }

@@ -1,4 +1,4 @@
-//! Writing through the page cache, in the turn of a class.
+//! Writes through the page cache, with write-back scheduled in a class.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -17,77 +17,81 @@ use crate::page_cache::file_len;
 use crate::permit::holds_permit_now;
 use crate::{Class, Scheduler};
 
-/// In a longer file, [`BufferedWriter::sync_with`] does not look for what others have made dirty.
+/// In files longer than this many bytes, [`BufferedWriter::sync_with`] does not look for bytes that
+/// other writers have made dirty.
 const LOOKED_AT_MAX: u64 = 64 << 20;
 
-/// Writes to a file through the page cache, and has what is dirty written back in the turn of a
+/// Writes to a file through the page cache, and schedules write-back of its dirty bytes in a
 /// [`Class`].
 ///
-/// A write is done when the page cache has it, as ever. As soon as 128 KiB to 1 MiB of the file
-/// without a gap are dirty (as much as costs a quarter of the effective goal), a permit for a write
-/// of that is asked for, and a thread of the library writes this part back and holds the permit
-/// until the disk has it: by itself (`sync_file_range`), or, where that left its pages dirty or the
-/// file's pages cannot be seen, by flushing the file (`fdatasync`, with a permit of its own: overlays,
-/// old kernels). Several parts go at the same time. What makes no part stays in memory until half of
-/// the bound is dirty, [`write_back`](Self::write_back) or a flush is asked for, or the writer is
-/// dropped; or until the kernel writes it, 30 s later.
-/// [`set_write_back_after`](Self::set_write_back_after) leaves more in memory.
+/// A write ends when the page cache has its bytes, as usual. When 128 KiB to 1 MiB of contiguous
+/// bytes are dirty (as many as cost a quarter of the effective goal), they become a part, which
+/// asks for a permit. A thread of the library writes back the part with `sync_file_range`, and
+/// holds the permit until the disk has it. If that left its pages dirty, or if the kernel does not
+/// show the file's pages (overlays, old kernels), it flushes the file instead (`fdatasync`, with a
+/// permit of its own). Several parts are written back at the same time. Dirty bytes that do not
+/// make a part stay in memory until half of the bound is dirty, until
+/// [`write_back`](Self::write_back) or a flush is called, until the writer is dropped, or until the
+/// kernel writes them, 30 s later. [`set_write_back_after`](Self::set_write_back_after) leaves more
+/// in memory.
 ///
-/// So the disk gets the writes when it is their class's turn, and not when the kernel finds that
-/// there are too many; and reads do not wait behind gigabytes of them. The order in which parts get
-/// there is open, as it is with the kernel: only a flush promises anything. A killed process loses
-/// nothing that a write has returned for.
+/// So the writes reach the disk when it is their class's turn, and not when the kernel finds too
+/// many dirty pages. Reads do not wait behind gigabytes of writes. As with the kernel's write-back,
+/// the order of parts is undefined, and only a flush makes them durable. A killed process loses no
+/// write that has returned.
 ///
 /// # Bounds
 /// At most 16 MiB of a file are dirty ([`with_dirty_max`](Self::with_dirty_max)), 64 MiB of a
-/// class's files on a disk, and 128 MiB of all on a disk; beyond the last each class has 1 MiB. A
-/// write beyond that waits in turn, and its future pends; everything dirty is written back meanwhile.
-/// A thread that holds a permit does not wait: what it writes is counted beyond the bounds.
-/// A bound below two pages acts as one of two. The bounds count the pages that were written; the kernel
-/// counts a large page that is dirty in part as a whole, so it may name far more for small writes
-/// here and there into a file that was read before.
+/// class's files on a disk, and 128 MiB of all files on a disk. Beyond the last bound each class
+/// has 1 MiB. A write beyond a bound waits in turn, and its future pends, while everything dirty is
+/// written back. A thread that holds a permit does not wait: its writes may exceed the bounds. A
+/// bound below two pages acts as one of two pages. The bounds count the written pages. The kernel
+/// counts a large page as a whole if a part of it is dirty, so it may report far more dirty bytes
+/// after small random writes to a file that was read before.
 ///
 /// # Errors of writeback
-/// Bytes that could not be written back stay failed until a writer of the file has written them again
-/// and they were written back without an error. Until then every flush fails: by each writer of the
-/// file in the scheduler, also those that are made later, by [`Write::flush`](std::io::Write::flush),
-/// and by [`Class::sync_data`] and [`Class::sync_all`]. It does not matter who was told before: of
-/// threads that share a writer none takes a failed flush for a good one. The inner error is a
-/// [`WriteBackError`](crate::WriteBackError), which names the first failed range. The next write says
-/// so too, once.
+/// Bytes that could not be written back stay failed until a writer of the file has written them
+/// again and they were written back without an error. Until then every flush of the file fails: by
+/// all its writers in the scheduler, including later ones, by
+/// [`Write::flush`](std::io::Write::flush), and by [`Class::sync_data`] and [`Class::sync_all`]. It
+/// does not matter whether the error was reported before, so no thread that shares a writer takes a
+/// failed flush for a successful one. The inner error is a
+/// [`WriteBackError`](crate::WriteBackError), which names the first failed range. The next write
+/// reports the error too, once.
 ///
-/// The kernel reports errors for a file, not for a range. So all bytes that were on their way to the
-/// disk at that time become failed, and after a failed flush all that was written since the last good
-/// one. What is beyond the end of the file when it is flushed counts no more: a log that may only be
-/// appended to can be truncated. Of more than 1024 ranges near ones become one. A failed file that
-/// nobody has open is remembered among the last 1024 on its disk.
+/// The kernel reports errors for a file, not for a range. So all bytes under write-back at that
+/// time become failed, and after a failed flush all bytes since the last successful one. Bytes
+/// beyond the end of the file at a flush no longer count, so an append-only log can be truncated.
+/// If there are more than 1024 failed ranges, neighbours are merged. The last 1024 failed files of
+/// a disk that no writer has open are remembered.
 ///
-/// The engine's own flushes are told what the kernel tells, once for each open file description
-/// (parts are written back through a description of the library's).
+/// The engine's own flushes get the kernel's errors, once for each open file description. The
+/// library writes back parts through a file description of its own.
 ///
-/// A part that got no permit is told by the next write and the next flush, once each.
+/// If a part got no permit, the next write and the next flush report it, once each.
 ///
 /// # Locks and leases
 /// The library opens and closes no descriptor of the file in the program's descriptor table, so the
-/// program keeps its `fcntl` record locks. The library opens the file in a table of its own, unless
-/// that is refused or would break a lease of this descriptor; then errors of writeback are reported
-/// to one of the two only. Parts that still wait for a permit 0.5 s after the writer was dropped are
-/// left to the kernel and [counted](crate::PageCacheCounters::left_to_kernel), and the file is closed
-/// there. A [`Deleter`](crate::Deleter) that deletes the file cancels them at once. Where the
-/// system refuses a second table (Linux before 5.9, some containers), they are left to the kernel when
-/// the writer is dropped, which waits for parts that are being written.
+/// program keeps its `fcntl` record locks. It opens the file in a table of its own, unless that is
+/// refused or would break a lease of this descriptor. In that case an error of write-back is
+/// reported either to the program's own flushes or to the library's. Parts that still wait for a
+/// permit 0.5 s after the writer was dropped are left to the kernel and
+/// [counted](crate::PageCacheCounters::left_to_kernel), and the library closes the file. A
+/// [`Deleter`](crate::Deleter) that deletes the file cancels them at once. If the system refuses a
+/// second table (Linux before 5.9, some containers), waiting parts are left to the kernel when the
+/// writer is dropped, and the drop waits for parts that are being written.
 ///
 /// # Which files
-/// Files and block devices that are open for writing. The writer takes the descriptor, or borrows
-/// it from an engine that keeps it (`&File`); what the engine writes by itself meanwhile passes no
-/// class until the writer flushes. With `O_APPEND` there is [`Write`](std::io::Write) alone. Where a write is at the
-/// disk when it returns (`O_DIRECT`, `O_SYNC`, a FUSE file system without a cache for writes) the
-/// permit comes before it.
+/// It works with files and block devices that are open for writing. The writer takes the
+/// descriptor, or borrows it from an engine that keeps it (`&File`). Writes of the engine that
+/// bypass the writer are unscheduled until the writer flushes. With `O_APPEND` only
+/// [`Write`](std::io::Write) works. If a write reaches the disk before it returns (`O_DIRECT`,
+/// `O_SYNC`, a FUSE file system without a write cache), it waits for a permit first.
 ///
-/// A thread that holds a permit gets on here too. In a waker that a thread of the library runs, a
-/// write that has to wait and a flush fail with [`Deadlock`](io::ErrorKind::Deadlock): they would
-/// wait for that thread. In a forked child everything is refused with
-/// [`Forked`](crate::Forked).
+/// A thread that holds a permit may use a writer without a deadlock. In a waker that a thread of
+/// the library runs, a flush, or a write that has to wait, fails with
+/// [`Deadlock`](io::ErrorKind::Deadlock), because it would wait for that thread. In a forked child
+/// all calls fail with [`Forked`](crate::Forked).
 ///
 /// ```
 /// use std::io::Write;
@@ -106,16 +110,16 @@ const LOOKED_AT_MAX: u64 = 64 << 20;
 /// # }
 /// ```
 pub struct BufferedWriter<F: AsFd> {
-    /// Dropped before the file, whose descriptor it uses.
+    /// It is dropped before the file, whose descriptor it uses.
     dirt: HandedOver,
     pub(super) file: F,
-    /// Where the next bytes of [`Write`](std::io::Write) go, unless the file is open with
-    /// `O_APPEND`: then they go to its end, and this follows them.
+    /// The offset of the next bytes of [`Write`](std::io::Write). With `O_APPEND` they go to the
+    /// end of the file, and this follows them.
     pub(super) position: u64,
     pub(super) appends: bool,
 }
 
-/// What is handed over when the writer is dropped.
+/// The file, whose dirty bytes are handed over when the writer is dropped.
 struct HandedOver(Arc<DirtyFile>);
 
 impl Drop for HandedOver {
@@ -139,15 +143,16 @@ impl HandedOver {
 }
 
 impl Class {
-    /// A writer to an open file, which writes it back in this class, on the disk that it is on.
+    /// Makes a writer to an open file, whose write-back is scheduled in this class, on the disk of
+    /// the file.
     ///
     /// # Errors
-    /// `InvalidInput` for what is neither a file nor a block device or is open for reading only;
-    /// those of `open(2)` and [`Scheduler::disk_of_file`], and where no thread can be had.
+    /// `InvalidInput` if `file` is neither a file nor a block device, or is open for reading only.
+    /// Those of `open(2)` and [`Scheduler::disk_of_file`]. An error if no thread can be started.
     pub fn buffered_writer<F: AsFd>(&self, file: F) -> io::Result<BufferedWriter<F>> {
         self.disk.process.check().map_err(io::Error::other)?;
         let flags = checked(&file)?;
-        // It is asked for, and never moved.
+        // The position of the descriptor is read, and never moved.
         let position = rustix::fs::tell(&file)?;
         let disk = Scheduler::of(&self.scheduler).disk_of_file(file.as_fd())?;
         let class = Self { disk: Arc::clone(&disk.record), holder: false, ..self.clone() };
@@ -176,20 +181,19 @@ fn checked(file: impl AsFd) -> io::Result<OFlags> {
 }
 
 impl<F: AsFd> BufferedWriter<F> {
-    /// Sets how many bytes of the file may be dirty; 16 MiB unless set. Parts that are
-    /// longer than half of that are written back in shorter ones.
+    /// Sets how many bytes of the file may be dirty, 16 MiB by default. Parts are at most half as
+    /// long.
     #[must_use]
     pub fn with_dirty_max(self, bytes: u64) -> Self {
         self.dirty_file().dirt.set_dirty_max(bytes);
         self
     }
 
-    /// Writes bytes from the beginning of `buffer` at `offset`, and returns how many: up to the end
-    /// of a part, so mostly less than 1 MiB. Waits while too much is dirty.
+    /// Writes bytes from the beginning of `buffer` at `offset`, and returns how many. It writes up
+    /// to the end of a part, so mostly less than 1 MiB. Waits while too many bytes are dirty.
     ///
     /// # Errors
-    /// Those of `pwrite(2)`, and what went wrong with what was written before; `InvalidInput` with
-    /// `O_APPEND`.
+    /// Those of `pwrite(2)`, and errors of earlier writes. `InvalidInput` with `O_APPEND`.
     pub fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
         self.check_offsets()?;
         self.write_some(buffer, Some(offset))
@@ -211,11 +215,11 @@ impl<F: AsFd> BufferedWriter<F> {
         Ok(())
     }
 
-    /// [`Self::write_at`] for a task: pends while too much is dirty. The write itself is done by
-    /// the poll that finds room: it takes as long as the memory does, or the disk where a page is
-    /// written in part that has to be read first.
+    /// [`Self::write_at`] for a task, which pends while too many bytes are dirty. The poll that
+    /// finds room does the write itself. It is as fast as memory, unless a page is written in part
+    /// and has to be read from the disk first.
     ///
-    /// Cancel safety: dropped before it is ready, it has written nothing.
+    /// Cancel safety: if it is dropped before it is ready, it has written nothing.
     ///
     /// # Errors
     /// As for [`Self::write_at`].
@@ -224,7 +228,7 @@ impl<F: AsFd> BufferedWriter<F> {
         self.here(self.write_in_task(buffer, Some(offset))).await
     }
 
-    /// Hands over what is dirty, to be written back in the class's turn, and does not wait for it.
+    /// Starts write-back of all dirty bytes, scheduled in the class, and does not wait for its end.
     ///
     /// # Errors
     /// In a forked child.
@@ -234,14 +238,13 @@ impl<F: AsFd> BufferedWriter<F> {
         Ok(())
     }
 
-    /// Makes what was written durable, with what is needed to read it back (`fdatasync`): the dirt
-    /// first, in parts of the class, also what others have made dirty in the file where that is
-    /// seen; then the flush, with a permit.
+    /// Makes the writes durable, with the metadata that is needed to read them back (`fdatasync`).
+    /// First it writes back the dirty bytes in parts, scheduled in the class. This includes bytes
+    /// that other writers have made dirty, if the kernel shows them. Then it flushes with a permit.
     ///
     /// # Errors
-    /// [`WriteBackError`](crate::WriteBackError) while bytes that were written before are failed, with
-    /// the kind of the system's error; those of `fdatasync(2)` and
-    /// [`Class::admit`].
+    /// [`WriteBackError`](crate::WriteBackError) while earlier writes are failed, with the kind of
+    /// the system's error. Those of `fdatasync(2)` and [`Class::admit`].
     pub fn sync_data(&self) -> io::Result<()> {
         self.sync_here(Metadata::Needed)
     }
@@ -254,21 +257,22 @@ impl<F: AsFd> BufferedWriter<F> {
         self.sync_here(Metadata::All)
     }
 
-    /// [`Self::sync_data`] by an engine that flushes itself: `flush` is called in this thread, with the
-    /// permit for it, once the dirt is on the disk. Of a file of more than
-    /// 64 MiB, what others have made dirty is left to `flush`: to look for it takes too long.
+    /// [`Self::sync_data`] for an engine that flushes itself: `flush` is called on this thread with
+    /// a permit, after the dirty bytes are on the disk. In a file of more than 64 MiB, bytes that
+    /// other writers have made dirty are left to `flush`, because finding them takes too long.
     ///
     /// # Errors
-    /// Those of `flush`, and as for [`Self::sync_data`]: then `flush` may not have been called.
+    /// Those of `flush` and of [`Self::sync_data`]. In the latter case `flush` may not have been
+    /// called.
     pub fn sync_with(&self, flush: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         self.check()?;
         let looks = file_len(&self.file)? <= LOOKED_AT_MAX;
         sync_with(self.file.as_fd(), self.dirty_file(), looks, flush)
     }
 
-    /// From now on it is `class` that asks for permits, also for the parts that wait for theirs: for an
-    /// engine in which somebody of a class with more shares waits for what this file's writer holds.
-    /// What is dirty counts for the first class.
+    /// Sets the class that asks for permits, which includes the parts that already wait. An engine
+    /// calls it when work of a class with more shares waits for a lock that this file's writer
+    /// holds. Dirty bytes still count for the first class.
     ///
     /// # Errors
     /// `class` belongs to another scheduler; in a forked child.
@@ -280,22 +284,23 @@ impl<F: AsFd> BufferedWriter<F> {
         Ok(())
     }
 
-    /// From now on nothing is written back while at most this many bytes are dirty, nor when the writer
-    /// is dropped; 0 unless set, and half of what may be dirty at most. More than that is written back
-    /// from the beginning of the file on. Flushes and [`Self::write_back`] still write back all, and so
-    /// does a write that waits for room.
+    /// Sets how many bytes may be dirty before write-back begins: 0 by default, and at most half of
+    /// the dirty limit. Up to that number, dropping the writer does not start write-back either.
+    /// Bytes beyond it are written back from the beginning of the file. Flushes,
+    /// [`Self::write_back`] and writes that wait for room still write back everything.
     ///
-    /// This is for files that are often deleted before anybody flushes them, such as the log of an engine
-    /// that does not flush each commit: what was not written back then costs the disk nothing. What
-    /// stays dirty is the kernel's to write back, 30 s later by default, and without a permit.
+    /// This is for files that are often deleted before they are flushed, such as the log of an
+    /// engine that does not flush each commit. Bytes that were not written back before the delete
+    /// cost no disk time. The kernel writes back the bytes that stay dirty, 30 s later by default,
+    /// and without a permit.
     pub fn set_write_back_after(&self, bytes: u64) {
         self.dirty_file().dirt.set_write_back_after(bytes);
     }
 
     /// [`Self::sync_data`] for a task.
     ///
-    /// Cancel safety: what is dirty is written back all the same. What fails is failed, and every
-    /// later flush reports it.
+    /// Cancel safety: the dirty bytes are still written back. Bytes that fail stay failed, and
+    /// every later flush reports them.
     ///
     /// # Errors
     /// As for [`Self::sync_data`].
@@ -313,21 +318,22 @@ impl<F: AsFd> BufferedWriter<F> {
         self.here(sync(self.file.as_fd(), self.dirty_file(), Metadata::All, false)).await
     }
 
-    /// Bytes of the file that were written here and are not on the disk yet; zero in a forked
+    /// The number of bytes that this writer wrote and that are not on the disk yet. 0 in a forked
     /// child.
     pub fn dirty(&self) -> u64 {
         self.dirty_file().dirt.dirty()
     }
 
-    /// The descriptor. Its position is not the writer's, which never moves it; a write with
-    /// `O_APPEND` does, as any such write.
+    /// The descriptor. The writer has a position of its own and does not move that of the
+    /// descriptor. Only writes with `O_APPEND` move it, as always.
     pub const fn get_ref(&self) -> &F {
         &self.file
     }
 
-    /// The descriptor. Its position is where it was: an engine that goes on where the writer ended
-    /// asks for [`stream_position`](std::io::Seek::stream_position) first. What is dirty is handed
-    /// over.
+    /// Returns the descriptor, and starts write-back of the dirty bytes, except those that
+    /// [`Self::set_write_back_after`] leaves in memory. The position of the descriptor was not
+    /// moved. An engine that continues where the writer ended calls
+    /// [`stream_position`](std::io::Seek::stream_position) first.
     ///
     /// # Errors
     /// In a forked child.
@@ -344,7 +350,7 @@ impl<F: AsFd> BufferedWriter<F> {
         self.dirty_file().class.disk.process.check().map_err(io::Error::other)
     }
 
-    /// What `future` resolves to, unless it is polled in a forked child.
+    /// Waits for `future`, and fails if it is polled in a forked child.
     async fn here<R>(&self, future: impl Future<Output = io::Result<R>>) -> io::Result<R> {
         let mut future = pin!(future);
         poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! The writes of a writer, and what each makes dirty.
+//! The writes of a writer, which mark their ranges dirty.
 
 use std::future::poll_fn;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -17,12 +17,13 @@ use crate::admit::AdmitFuture;
 use crate::page_cache::{file_len, page_size, whole_pages, write_back};
 use crate::permit::holds_permit_now;
 
-/// A write that is refused as invalid is tried with half of that if it has this many bytes at
-/// least: FUSE sends so much at a time.
+/// A write of at least this many bytes that is refused as invalid is repeated with half its length,
+/// because FUSE sends this many bytes at a time.
 const REFUSED_LEN_MIN: usize = 1 << 20;
 
 impl<F: AsFd> BufferedWriter<F> {
-    /// Writes what fits of `buffer`, at the end of the file if there is no offset.
+    /// Writes the beginning of `buffer`, at the end of the file if `offset` is `None`. Returns the
+    /// number of bytes.
     pub(super) fn write_some(&self, buffer: &[u8], offset: Option<u64>) -> io::Result<usize> {
         let buffer = self.begin(buffer, offset)?;
         if buffer.is_empty() {
@@ -60,7 +61,7 @@ impl<F: AsFd> BufferedWriter<F> {
         self.write_reserved(buffer, offset, reserved, false)
     }
 
-    /// As much of `buffer` as is written at a time, unless something went wrong before.
+    /// The part of `buffer` for one write. Fails with an error of earlier writes.
     fn begin<'a>(&self, buffer: &'a [u8], offset: Option<u64>) -> io::Result<&'a [u8]> {
         self.check()?;
         let file = self.dirty_file();
@@ -87,8 +88,8 @@ impl<F: AsFd> BufferedWriter<F> {
         Ok((range.end - range.start) as usize)
     }
 
-    /// Waits until `bytes` more may be dirty. Fails where parts get no permit, as it might wait for
-    /// ever.
+    /// Waits until `bytes` more may be dirty. Fails if parts get no permit, because it might wait
+    /// for ever.
     async fn reserve(&self, bytes: u64) -> io::Result<()> {
         let file = self.dirty_file();
         let waiter = Waiter::of(&file.dirt);
@@ -104,7 +105,7 @@ impl<F: AsFd> BufferedWriter<F> {
         .await
     }
 
-    /// Where a write is at the disk when it returns.
+    /// A write that reaches the disk before it returns, and needs a permit first.
     async fn write_through(
         &self,
         buffer: &[u8],
@@ -131,11 +132,11 @@ impl<F: AsFd> BufferedWriter<F> {
         result.map(|range| (range.end - range.start) as usize)
     }
 
-    /// The write itself; where it went.
+    /// Does the write, and returns its range.
     ///
-    /// FUSE cuts a long write to a file without a page cache where the pages of `buffer` end. Where
-    /// that is within a sector of what is behind it, the write is refused, and a shorter one is
-    /// not.
+    /// FUSE splits a long write to a file without a page cache at the ends of the pages of
+    /// `buffer`. If that is within a sector of the disk below, the write is refused, but a shorter
+    /// one is not.
     fn put(&self, mut buffer: &[u8], offset: Option<u64>) -> io::Result<Range<u64>> {
         loop {
             let written = match offset {
@@ -160,31 +161,30 @@ impl<F: AsFd> BufferedWriter<F> {
     }
 }
 
-/// At a position of its own, which begins where the descriptor's is; at the end of the file with
-/// `O_APPEND`.
+/// Writes at the writer's own position, which begins at that of the descriptor. With `O_APPEND` it
+/// writes at the end of the file.
 impl<F: AsFd> Write for BufferedWriter<F> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let offset = (!self.appends).then_some(self.position);
         let written = self.write_some(buffer, offset)?;
         self.position = match offset {
             Some(offset) => offset + written as u64,
-            // Such a write leaves the descriptor's position behind its bytes.
+            // A write with `O_APPEND` moves the descriptor's position to the end of its bytes.
             None => rustix::fs::tell(&self.file)?,
         };
         Ok(written)
     }
 
-    /// Fails while bytes of the file are failed, and does nothing else: what was written is in the
-    /// page cache, and [`BufferedWriter::sync_data`] makes it durable.
+    /// Only fails while bytes of the file are failed. The writes are in the page cache, and
+    /// [`BufferedWriter::sync_data`] makes them durable.
     fn flush(&mut self) -> io::Result<()> {
         self.check()?;
         self.dirty_file().failure_for_flush(&self.file)
     }
 }
 
-/// Moves the writer's own position, and never that of the descriptor. The end is that of the file
-/// or block device at the time of the call. With `O_APPEND` the next write goes to the end all the
-/// same.
+/// Moves the writer's own position, not that of the descriptor. The end is that of the file or
+/// block device at the time of the call. With `O_APPEND` the next write still goes to the end.
 impl<F: AsFd> Seek for BufferedWriter<F> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.check()?;
@@ -193,7 +193,7 @@ impl<F: AsFd> Seek for BufferedWriter<F> {
             SeekFrom::End(by) => file_len(&self.file)?.checked_add_signed(by),
             SeekFrom::Current(by) => self.position.checked_add_signed(by),
         };
-        // As `lseek(2)`: no offset is larger.
+        // As in `lseek(2)`, offsets are less than 2^63.
         let valid = position.filter(|position| i64::try_from(*position).is_ok());
         self.position = valid.ok_or_else(|| {
             let why = "a position is at least 0 and less than 2^63: seek within that";
@@ -203,7 +203,7 @@ impl<F: AsFd> Seek for BufferedWriter<F> {
     }
 }
 
-/// Bytes of the pages that a write makes dirty at most.
+/// The most bytes of pages that a write can make dirty.
 fn pages_of(buffer: &[u8], offset: Option<u64>) -> u64 {
     let len = buffer.len() as u64;
     let Some(offset) = offset else { return len.saturating_add(2 * page_size()) };

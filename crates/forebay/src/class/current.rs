@@ -1,4 +1,4 @@
-//! The class of a thread's work that names none.
+//! The current class of a thread, for work that names no class.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -17,9 +17,8 @@ thread_local! {
 }
 
 impl Class {
-    /// Makes this the class of whatever the calling thread does through the
-    /// scheduler without naming a class, until the guard is dropped. The
-    /// innermost class counts.
+    /// Makes this the current class of the calling thread until the guard is dropped: calls on the
+    /// scheduler that name no class use it. The last entered class applies.
     ///
     /// A future remembers the class of the thread that made it; the guard
     /// itself cannot be held across an `.await` of a task that moves between
@@ -31,11 +30,10 @@ impl Class {
         Entered { number, bound_to_thread: PhantomData }
     }
 
-    /// Makes this the class of whatever `future` does through the scheduler
-    /// without naming a class, as [`Class::enter`] does for a thread: it is
-    /// entered for each poll, on whichever thread that is, and left after it.
+    /// Makes this the current class of `future`, as [`Class::enter`] does for a thread.
     ///
-    /// What is spawned by the future has a scope of its own, or none.
+    /// It is entered for each poll, on any thread, and left afterwards. Tasks that the future
+    /// spawns do not inherit the scope.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,7 +68,7 @@ impl Class {
     }
 }
 
-/// Keeps a class the default of its thread: see [`Class::enter`].
+/// A guard that keeps a class the current one of its thread: see [`Class::enter`].
 #[derive(Debug)]
 #[must_use = "the class is left when this is dropped"]
 pub struct Entered {

@@ -8,8 +8,8 @@ use forebay_core::Limits;
 use super::Class;
 use crate::registry::{ClassError, GroupRecord, Shared};
 
-/// A group of classes, which competes with its siblings as one class of its
-/// shares; its classes divide what it gets. Cheap to clone.
+/// A group of classes, which competes with its siblings as one class with its shares. Its classes
+/// divide the group's disk time. Cheap to clone.
 #[derive(Clone)]
 pub struct ClassGroup {
     pub(crate) scheduler: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! Priority classes: who shares the disks, and in which proportion.
+//! Priority classes, which share the disks in proportion to their shares.
 
 mod current;
 mod group;
@@ -21,10 +21,9 @@ use crate::registry::{ClassError, ClassRecord, DiskRecord, Shared};
 /// A priority class: its requests share the disks with those of other classes
 /// in proportion to their shares. Cheap to clone.
 ///
-/// A class exists on every disk of its scheduler, with the same shares. The
-/// permits it is asked for are of one of them: the scheduler's first, unless it
-/// was obtained with [`Class::on`]. Files and shards have a disk of their own,
-/// on which they take any class.
+/// A class exists on every disk of its scheduler, with the same shares. Its permits are for one
+/// disk: the scheduler's first, unless the class was obtained with [`Class::on`]. Files and shards
+/// use their own disk, whatever the class's disk is.
 #[derive(Clone)]
 pub struct Class {
     pub(crate) scheduler: Arc<Shared>,
@@ -61,7 +60,7 @@ impl Class {
         Ok(Self { disk: Arc::clone(&disk.record), ..self.clone() })
     }
 
-    /// The disk that the class's verbs mean.
+    /// The disk on which this class asks for permits.
     pub fn disk(&self) -> Disk {
         Disk::of(&self.scheduler, &self.disk)
     }
@@ -85,12 +84,11 @@ impl Class {
         self.scheduler.settings_of(&self.record).limits
     }
 
-    /// Changes the upper limits: what the class may use at most of each disk,
-    /// however idle it is. What is asked for [the holder](Self::nested_in) of a
-    /// permit waits for them too; others go past the window meanwhile. On a disk that is
-    /// [divided](crate::SchedulerBuilder::io_groups) each part has an equal part
-    /// of them; on a [duplex](crate::DiskConfig::duplex) disk reads have them,
-    /// and all other requests have them too.
+    /// Changes the upper limits of the class on each disk, which apply even if the disk is idle.
+    /// Nested requests of [a holder](Self::nested_in) wait for them too; other requests may bypass
+    /// the window in that time. On a [divided](crate::SchedulerBuilder::io_groups) disk each part
+    /// has an equal part of the limits. On a [duplex](crate::DiskConfig::duplex) disk they apply to
+    /// reads, and separately to all other requests.
     ///
     /// # Errors
     /// A limit of zero or above what any disk does, or a class that was removed.
@@ -119,7 +117,7 @@ impl Class {
     }
 }
 
-/// By name, disk and scheduler.
+/// Classes are equal if their name, disk and scheduler are.
 impl PartialEq for Class {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.record, &other.record) && Arc::ptr_eq(&self.disk, &other.disk)

@@ -31,7 +31,7 @@ const fn byte_of_entry(name: EntryName) -> i64 {
 }
 
 impl Claims<'_> {
-    /// Says that `owner` uses the trash. Where the file system has no locks nobody is told.
+    /// Marks the trash as used by `owner`. Has no effect on a file system without locks.
     pub(super) fn enter(&self, owner: u64) {
         let _ = self.set(libc::F_RDLCK, byte_of_owner(owner));
     }

@@ -1,4 +1,4 @@
-//! The handle of what is being deleted.
+//! The handle of a deletion.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -20,11 +20,11 @@ use crate::wait_list::{WaitList, WaiterId};
 pub enum DeletedHow {
     /// Freed in steps, each flushed, by punching holes from its end.
     Punched,
-    /// Freed in steps by cutting it from its end: holes cannot be punched there, it had data in
-    /// memory that the disk has not got yet (to punch a hole would write it first), or it was small
-    /// and shared a step with others.
+    /// Freed in steps by truncating it from its end. Holes cannot be punched there, or it had dirty
+    /// pages (which punching a hole would write first), or it was small and shared a step with
+    /// others.
     Truncated,
-    /// Unlinked at once: the reason says why.
+    /// Unlinked at once, for this reason.
     Unlinked(UnlinkReason),
 }
 
@@ -32,66 +32,67 @@ pub enum DeletedHow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnlinkReason {
-    /// Nothing is discarded there when files are deleted, so that pacing buys nothing: mounted
-    /// without `discard`, or on a device that takes none.
+    /// Deleting files sends no discards there, so pacing is useless: the file system is mounted
+    /// without `discard`, or the device does not support discards.
     NoDiscards,
-    /// It has no blocks, or is no regular file: there is nothing to free.
+    /// It has no blocks to free, or is not a regular file.
     NothingToFree,
-    /// It has other names: nothing is freed.
+    /// It has other names, so nothing is freed.
     HardLinked,
-    /// Somebody has it open, or nobody can tell: what it has is freed with its last descriptor.
+    /// It is open elsewhere, or that is unknown. Its blocks are freed with its last descriptor.
     OpenElsewhere,
-    /// It can be moved to no trash directory as the file system is full.
+    /// It cannot be moved to a trash directory, because the file system is full.
     NoSpace,
 }
 
-/// What came of a deletion that succeeded.
+/// The result of a successful deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// How; of several files, the last.
+    /// How the file was deleted; for several files, the last one.
     pub how: DeletedHow,
-    /// Files: 1, or what was found of [earlier processes](crate::Deleter::empty_trash).
+    /// The number of deleted files: 1, or the files of [earlier
+    /// processes](crate::Deleter::empty_trash).
     pub files: u64,
     /// Bytes that were freed in steps.
     pub bytes: u64,
-    /// Steps that it took.
+    /// The number of steps.
     pub steps: u64,
 }
 
-/// How far a deletion is.
+/// The progress of a deletion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeletionProgress {
-    /// Where it stands.
+    /// The state of the deletion.
     pub state: DeletionState,
-    /// Bytes that are freed.
+    /// The bytes freed so far.
     pub bytes_freed: u64,
-    /// Bytes that it had when it was removed from its path; 0 before.
+    /// The size in bytes when the file was removed from its path; 0 before.
     pub bytes_total: u64,
-    /// Steps done.
+    /// The number of steps so far.
     pub steps: u64,
 }
 
-/// Where a deletion stands.
+/// The state of a deletion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum DeletionState {
-    /// The file is where it was.
+    /// The file is still at its path.
     #[default]
     Waiting,
-    /// It is being moved away, and cannot be cancelled any more.
+    /// The file is being removed from its path, and the deletion can no longer be cancelled.
     Removing,
-    /// It is gone from its path, durably, and will be freed even if the process ends.
+    /// The file is durably removed from its path, and will be freed even if the process ends.
     Removed,
-    /// It is over, well or not.
+    /// The deletion has ended, with or without an error.
     Ended,
 }
 
-/// What was asked to be deleted: resolves when it is, or to why it is not.
+/// A requested deletion: a future that resolves to its result.
 ///
-/// Cancel safety: dropping it changes nothing, the file is deleted all the same; to keep the file
-/// there is [`Deletion::cancel`].
+/// Cancel safety: dropping it has no effect, and the file is still deleted. Use
+/// [`Deletion::cancel`] to keep the file.
 #[must_use = "it may fail"]
 pub struct Deletion {
     target: Arc<Target>,
@@ -251,7 +252,7 @@ impl Deletion {
         &self.target.path
     }
 
-    /// Blocks until it is deleted.
+    /// Blocks until the file is deleted.
     ///
     /// # Errors
     /// It is not; see [`DeleteError`]. In a waker that a thread of the library runs, which would
@@ -260,8 +261,8 @@ impl Deletion {
         self.wait_until(Target::is_ended)
     }
 
-    /// Blocks until the file is gone from its path, durably: whatever happens to the process or to
-    /// the machine now, it does not come back, and its blocks are freed sooner or later.
+    /// Blocks until the file is durably removed from its path. Whatever happens to the process or
+    /// the machine after that, the file does not come back, and its blocks are freed later.
     ///
     /// # Errors
     /// As for [`Deletion::wait`].
@@ -280,14 +281,14 @@ impl Deletion {
         poll_fn(|context| waiter.poll_until(context, Target::is_removed)).await
     }
 
-    /// How far it is. Nothing in a forked child.
+    /// The progress. All zero in a forked child.
     pub fn progress(&self) -> DeletionProgress {
         self.target.checked().map_or_else(|_| DeletionProgress::default(), |inner| inner.progress)
     }
 
-    /// Keeps the file, if nothing was done with it yet; whether so. It then fails with
-    /// [`Cancelled`](DeleteErrorCause::Cancelled). What has begun goes on: a file of which a part
-    /// may be freed cannot be given back.
+    /// Cancels the deletion if the file is still at its path. Returns whether it was cancelled;
+    /// then the deletion fails with [`Cancelled`](DeleteErrorCause::Cancelled). A deletion that has
+    /// begun continues, because a partly freed file cannot be restored.
     pub fn cancel(&self) -> bool {
         if self.target.process.check().is_err() || !self.target.begin() {
             return false;

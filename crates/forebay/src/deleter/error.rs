@@ -1,4 +1,4 @@
-//! Why a file was not deleted.
+//! Errors of deletions.
 
 use std::fmt;
 use std::io;
@@ -19,16 +19,16 @@ use crate::sys::library_thread::WaitsForItself;
 pub struct DeleteError {
     /// The path as it was given; of a [trash](crate::Deleter::empty_trash), its directory.
     pub path: PathBuf,
-    /// What went wrong.
+    /// The cause of the error.
     #[source]
     pub cause: DeleteErrorCause,
 }
 
-/// What went wrong with a [deletion](crate::Deletion).
+/// The cause of an error of a [deletion](crate::Deletion).
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeleteErrorCause {
-    /// The system refused an operation.
+    /// A system call failed.
     #[error("{operation}: {}{}", io::Error::from_raw_os_error(*errno), remedy(*errno))]
     System {
         /// Which one.
@@ -36,7 +36,7 @@ pub enum DeleteErrorCause {
         /// The system's number of the error.
         errno: i32,
     },
-    /// The trash directory, or what stands in its place, cannot be used.
+    /// The trash directory cannot be used, or something else has its name.
     #[error("the trash directory {} {fault}", path.display())]
     Trash {
         /// Where it is.
@@ -47,18 +47,18 @@ pub enum DeleteErrorCause {
     /// It was [cancelled](crate::Deletion::cancel) before the file was touched.
     #[error("cancelled before it began")]
     Cancelled,
-    /// As many files wait as may.
+    /// The maximum number of files waits already.
     #[error("{max} files wait to be deleted already (DeleterOptions::files_max)")]
     Full {
         /// How many.
         max: usize,
     },
-    /// No permit can be had for the discards. The file is in the trash, where the next
+    /// The permit for the discards was refused. The file is in the trash, where the next
     /// [`empty_trash`](crate::Deleter::empty_trash) finds it.
     #[error("no permit: {0}")]
     Admission(Arc<AdmitError>),
-    /// It was waited for in a waker that a thread of the library runs, which would wait for itself.
-    /// The deletion itself goes on.
+    /// A waker that a thread of the library runs waited for the deletion, so the thread would wait
+    /// for itself. The deletion itself continues.
     #[error("{WaitsForItself}")]
     WaitsForItself,
     /// This is a child of the process that made the deleter.
@@ -123,16 +123,20 @@ impl TrashFault {
 fn remedy(errno: i32) -> &'static str {
     match Errno::from_raw_os_error(errno) {
         Errno::MFILE => {
-            ": this process may open no more; raise its limit (`ulimit -n`, `LimitNOFILE=`)"
+            ": this process has reached its limit of open files; raise it (`ulimit -n`, \
+             `LimitNOFILE=`)"
         }
-        Errno::NFILE => ": this machine may open no more; raise the sysctl `fs.file-max`",
+        Errno::NFILE => {
+            ": this machine has reached its limit of open files; raise the sysctl \
+                         `fs.file-max`"
+        }
         _ => "",
     }
 }
 
 forebay_core::debug_as_display!(DeleteError, DeleteErrorCause, TrashFault);
 
-/// What a deleter does with a file, step by step.
+/// The operations of a deletion, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeleteOperation {
@@ -158,7 +162,7 @@ pub enum DeleteOperation {
     Free,
     /// To remove the name.
     Unlink,
-    /// To list what earlier processes left.
+    /// To list the files that earlier processes left.
     List,
 }
 
@@ -176,7 +180,7 @@ impl fmt::Display for DeleteOperation {
             Self::MapExtents => "find its extents",
             Self::Free => "free a part of it",
             Self::Unlink => "unlink it",
-            Self::List => "list what earlier processes left",
+            Self::List => "list the files that earlier processes left",
         })
     }
 }
@@ -186,8 +190,7 @@ impl DeleteError {
         Self { path: path.to_owned(), cause: cause.into() }
     }
 
-    /// The system's number of the error, if the system refused something or the trash directory
-    /// cannot be used.
+    /// The `errno` of the error, if a system call failed or the trash directory cannot be used.
     pub fn errno(&self) -> Option<i32> {
         match self.cause {
             DeleteErrorCause::System { errno, .. } => Some(errno),

@@ -214,7 +214,7 @@ impl Worker {
         self.shared.counts().add_step(self.now(), bytes, commands);
     }
 
-    /// Waits for a permit, and does jobs meanwhile.
+    /// Waits for a permit, and runs jobs while it waits.
     fn admit(
         &mut self,
         class: &Class,

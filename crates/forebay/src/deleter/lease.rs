@@ -154,7 +154,7 @@ mod tests {
 
     /// By default the signal would end this process.
     #[test]
-    fn who_opens_a_leased_file_waits_and_sends_no_signal() {
+    fn opening_a_leased_file_waits_and_sends_no_signal() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Deleting files without latency spikes: a part at a time, each in the turn of a class.
+//! Deletion of files without latency spikes: in steps, each scheduled in a class.
 
 mod claims;
 mod deletion;
@@ -39,45 +39,46 @@ use crate::Class;
 use crate::metrics::Discards;
 use crate::sys::sync::Clock;
 
-/// Deletes files at the pace of a class.
+/// Deletes files in small steps, scheduled in a class.
 ///
 /// On a file system that is mounted with `discard`, a deleted file becomes discards: one for each
 /// extent, all at once when the file system flushes its log, up to half a minute later. Reads wait
-/// behind them for tens of milliseconds. So a deleter moves a file away at once, frees it from
-/// its end in steps that each have a permit of the class, and flushes after each, so that the disk
-/// gets the discards of that step alone.
+/// behind them for tens of milliseconds. So a deleter moves a file to a trash at once, and frees it
+/// from its end in steps. Each step has a permit of the class and ends with a flush, so that the
+/// disk gets only the discards of that step.
 ///
 /// - The file is moved into a *trash directory* on the same file system: `.forebay-trash` alongside
-///   it, unless [options](DeleterOptions) say otherwise. When [`Deletion::wait_removed`]
-///   returns that is durable. What is in the trash when the process ends, in whatever way, is
-///   deleted by another deleter: by one that deletes in the same directory, within a second, or
-///   by [`Deleter::empty_trash`].
+///   it, unless [options](DeleterOptions) say otherwise. When [`Deletion::wait_removed`] returns,
+///   the move is durable. Files that are in the trash when the process ends, in any way, are
+///   deleted by another deleter: by one that deletes in the same directory, within a second, or by
+///   [`Deleter::empty_trash`].
 /// - Each file in a trash has one deleter at a time, of whichever process. Its claim ends with its
 ///   process. So several may use one trash: each keeps its rate, and no file is freed or counted
 ///   twice.
 /// - A step frees at most what the disk does within its [effective
 ///   goal](crate::Disk::effective_goal), and what the [rate](DeleterOptions::rate) frees in
 ///   80 ms, in bytes and in extents. Small files share steps.
-/// - Files with other names (hard links), files that anybody has open, and all that are no regular
-///   files are only unlinked. So is every file where nothing is discarded, as pacing buys nothing
-///   there; [`Deleted::how`] says why.
-/// - As the backlog nears a ceiling, or space lacks, rate and shares rise. The shares of the class
-///   are changed for that: give it a class of its own.
+/// - Files with other names (hard links), open files, and everything but regular files are only
+///   unlinked. So is every file whose deletion sends no discards, because pacing is useless there.
+///   [`Deleted::how`] has the reason.
+/// - As the backlog nears a maximum, or free space becomes scarce, rate and shares rise. The
+///   deleter changes the shares of the class for that, so give it a class of its own.
 ///
-/// Whether a file has other names or is open is looked at after it was moved and before anything is
-/// freed, and each step stops if somebody wants to open it. The program keeps its `fcntl` record
-/// locks on a file that it has open: the deleter looks in a descriptor table of its own. Only
-/// where the system refuses that (Linux before 5.9, some containers) they are lost. One race
-/// remains: who found the file before it was moved, and opens it only after the first step, waits
-/// until it is deleted or for `/proc/sys/fs/lease-break-time`, and then sees zeros. And who links
-/// the file from `/proc/self/fd` in that time keeps a name of an empty file.
+/// The deleter checks for other names and open descriptors after the move and before anything is
+/// freed, and each step stops if a program opens the file. The program keeps its `fcntl` record
+/// locks on a file that it has open, because the deleter uses a descriptor table of its own. The
+/// locks are lost only if the system refuses such a table (Linux before 5.9, some containers). One
+/// race remains: a program may have looked up the file before it was moved, and open it after the
+/// first step. Then it waits until the file is deleted or for `/proc/sys/fs/lease-break-time`, and
+/// then reads zeros. A program that links the file from `/proc/self/fd` in that time gets a name of
+/// an empty file.
 ///
-/// A path is resolved as `unlink(2)` does: links on the way are followed, at its end never.
-/// Directories are refused.
+/// Paths are resolved as by `unlink(2)`: links in directories are followed, but not a link at the
+/// end. Directories are refused.
 ///
-/// One thread does it all, started when there is something to do, ended when there was nothing for
-/// a second. Handles are cheap to clone; dropping all of them stops nothing. In a forked child all
-/// is refused.
+/// One thread does all the work. It is started when there is work, and ends after a second without
+/// work. Handles are cheap to clone. Dropping all of them does not stop the deletions. In a forked
+/// child all calls fail.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -104,7 +105,7 @@ pub struct Deleter {
 }
 
 impl Deleter {
-    /// A deleter in the turn of `class`, on whichever disk each file is. Nothing is started yet.
+    /// Makes a deleter in `class`, for files on all disks. It does not start a thread yet.
     ///
     /// # Errors
     /// Options that are out of range.
@@ -113,16 +114,16 @@ impl Deleter {
         Ok(Self { shared: Arc::new(Shared::new(class.clone(), options)) })
     }
 
-    /// Deletes the file at `path`, relative to what is the current directory when its turn comes.
-    /// Returns at once; errors are in the [`Deletion`].
+    /// Deletes the file at `path`. A relative path is resolved when the deletion begins. Returns at
+    /// once; errors are in the [`Deletion`].
     pub fn delete(&self, path: impl AsRef<Path>) -> Deletion {
         let target = Arc::new(Target::new(path.as_ref().to_owned()));
         self.ask(vec![Job::Delete(Arc::clone(&target))]);
         Deletion::of(target)
     }
 
-    /// Deletes all of these, in their order: [`Deleter::delete`] for each, with one flush for
-    /// many of them.
+    /// Deletes all of these in order: [`Deleter::delete`] for each, with one flush for many of
+    /// them.
     pub fn delete_all<P: Into<PathBuf>>(
         &self,
         paths: impl IntoIterator<Item = P>,
@@ -133,35 +134,34 @@ impl Deleter {
         targets.into_iter().map(Deletion::of).collect()
     }
 
-    /// Deletes what earlier processes left in the trash directory in `dir`: for when a program
-    /// starts. It ends when all is gone that was there when it began, except what this deleter
-    /// put there, which has its own handles.
+    /// Deletes files that earlier processes left in the trash of the directory `dir`.
     ///
-    /// Several that empty one trash share it. It waits for what another deleter has, and takes
-    /// that over within a second if the other's process ends. [`Deleted::files`] counts what this
-    /// call deleted. That is 0 if there is no trash, or if all of it had another handle or another
-    /// deleter. A deleter that is stopped for long (`SIGSTOP`) is waited for as long.
+    /// Call it when a program starts. It ends when all files are gone that were there when it
+    /// began, except those of this deleter, which have their own handles. Several deleters that
+    /// empty one trash share its files. It waits for the files of another deleter, and takes them
+    /// over within a second if the other's process ends. [`Deleted::files`] counts the files that
+    /// this call deleted. It is 0 if there is no trash, or if all its files had another handle or
+    /// another deleter. It also waits for a deleter whose process is stopped (`SIGSTOP`).
     pub fn empty_trash(&self, dir: impl AsRef<Path>) -> Deletion {
         let target = Arc::new(Target::new(dir.as_ref().to_owned()));
         self.ask(vec![Job::EmptyTrash(Arc::clone(&target))]);
         Deletion::of(target)
     }
 
-    /// Resolves once nothing waits any more, and the trash directories that are empty then are
-    /// removed: for when a program ends. Otherwise they are after a second without work.
+    /// Resolves after all deletions have ended and the empty trash directories are removed. Await
+    /// it when a program ends. Otherwise trash directories are removed after a second without work.
     pub fn drain(&self) -> Deletion {
         let target = Arc::new(Target::new(PathBuf::new()));
         self.ask(vec![Job::Drain(Arc::clone(&target))]);
         Deletion::of(target)
     }
 
-    /// The class in whose turn it deletes.
+    /// The class in which it deletes.
     pub fn class(&self) -> &Class {
         &self.shared.class
     }
 
-    /// What the deleters of the class have deleted, and what waits for them; nothing in a forked
-    /// child.
+    /// The counters of the class's deleters, and their backlog. All zero in a forked child.
     pub fn snapshot(&self) -> Discards {
         if !self.shared.process.is_here() {
             return Discards::default();

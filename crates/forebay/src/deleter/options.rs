@@ -1,4 +1,4 @@
-//! How a deleter deletes.
+//! Options of a deleter.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -18,11 +18,11 @@ const FILES_MAX_DEFAULT: usize = 1 << 20;
 /// How old the oldest may become, unless another age is given.
 const AGE_MAX_DEFAULT: Duration = Duration::from_secs(3600);
 
-/// Options that make no deleter.
+/// Invalid options of a deleter.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeleterError {
-    /// Nothing would ever be deleted.
+    /// A value of 0, with which nothing would ever be deleted.
     #[error("{option} is 0: give at least 1")]
     Zero {
         /// Which option.
@@ -44,8 +44,7 @@ pub enum DeleterError {
 
 forebay_core::debug_as_display!(DeleterError);
 
-/// How a [`Deleter`](crate::Deleter) deletes: at which pace, and where what is to be deleted
-/// waits.
+/// The options of a [`Deleter`](crate::Deleter): its pace, and the place of its trash.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct DeleterOptions {
@@ -83,29 +82,30 @@ impl Default for DeleterOptions {
 }
 
 impl DeleterOptions {
-    /// No rate but that of the class, a trash alongside each file, ceilings as they are by default.
+    /// The defaults: no rate limit but the scheduling of the class, a trash in the directory of
+    /// each file, and the default maximums.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Frees at most this many bytes per second, within a step, until a
-    /// [ceiling](Self::backlog_bytes_max) nears. Without a rate it frees what the class lets
-    /// through.
+    /// Frees at most this many bytes per second, to the accuracy of a step, until the backlog nears
+    /// its [maximum](Self::backlog_bytes_max). Without a rate only the scheduling of the class
+    /// limits it.
     pub fn rate(mut self, bytes_per_second: u64) -> Self {
         self.rate = Some(bytes_per_second);
         self
     }
 
-    /// Discards at most this many extents per second; alongside [`rate`](Self::rate), whichever is
-    /// slower. Without, as many as the class lets through.
+    /// Discards at most this many extents per second. With [`rate`](Self::rate) too, the lower
+    /// limit applies. Without it only the scheduling of the class limits it.
     pub fn commands_per_second(mut self, commands: u64) -> Self {
         self.commands = Some(commands);
         self
     }
 
-    /// A step frees at most what the rate frees in this time, 1 ms to 10 s; by default 80 ms. It
-    /// never costs the disk more than its [effective goal](crate::Disk::effective_goal), as far as
-    /// one extent can be divided.
+    /// Sets the length of a step: it frees at most as much as the rate frees in this time, 1 ms to
+    /// 10 s, by default 80 ms. A step never costs the disk more than its [effective
+    /// goal](crate::Disk::effective_goal), as far as one extent can be divided.
     pub fn step(mut self, step: Duration) -> Self {
         self.step = step;
         self
@@ -117,59 +117,59 @@ impl DeleterOptions {
         self
     }
 
-    /// One trash directory for all, in this directory, instead of one alongside each file. Files on
-    /// another file system are refused (`EXDEV`).
+    /// Uses one trash directory for all files, in this directory, instead of one in the directory
+    /// of each file. Files on another file system are refused (`EXDEV`).
     pub fn trash_in(mut self, dir: impl AsRef<Path>) -> Self {
         self.trash_in = Some(dir.as_ref().to_owned());
         self
     }
 
     /// Unlinks each file at once and keeps its descriptor, instead of moving it into a trash
-    /// directory: after a crash the file system frees the rest by itself, at once. At most 64 files
-    /// are held so; the others wait at their places.
+    /// directory. After a crash the file system frees the rest at once. At most 64 files are held
+    /// in this way; the others wait at their paths.
     pub fn in_place(mut self, in_place: bool) -> Self {
         self.in_place = in_place;
         self
     }
 
-    /// Frees in steps also where nothing is discarded, for file systems that take long to free
-    /// large files. Otherwise a file is simply unlinked there.
+    /// Frees files in steps even if their deletion sends no discards, for file systems that take
+    /// long to free large files. Otherwise such files are only unlinked.
     pub fn always_in_steps(mut self, always: bool) -> Self {
         self.always = always;
         self
     }
 
-    /// How many files may wait, 1,048,576 by default. Others are refused
+    /// Sets how many files may wait, 1,048,576 by default. Further files are refused
     /// ([`Full`](crate::DeleteErrorCause::Full)).
     pub fn files_max(mut self, files: usize) -> Self {
         self.files_max = files;
         self
     }
 
-    /// How many bytes may wait; no bound by default. From half of it on the rate and the class's
-    /// shares rise; at all of it there is no rate, and the shares are highest.
+    /// Sets how many bytes may wait; there is no limit by default. Above half of it the rate and
+    /// the class's shares rise. At the limit the rate is unlimited, and the shares are highest.
     pub fn backlog_bytes_max(mut self, bytes: Option<u64>) -> Self {
         self.bytes_max = bytes;
         self
     }
 
-    /// How long a file may wait, one hour by default; `None` for ever. It counts as
-    /// [`backlog_bytes_max`](Self::backlog_bytes_max) does.
+    /// Sets how long a file may wait, one hour by default; `None` for ever. It has the same effect
+    /// as [`backlog_bytes_max`](Self::backlog_bytes_max).
     pub fn backlog_age_max(mut self, age: Option<Duration>) -> Self {
         self.age_max = age;
         self
     }
 
-    /// With fewer free bytes than this in the file system the backlog counts as half of its most,
-    /// with a half of it as all; by default (`None`) a twentieth of the file system, at most
-    /// 16 GiB. 0 for no such rule.
+    /// Sets the least number of free bytes in the file system. With fewer the backlog counts as
+    /// half full, and with half as many as full. The default (`None`) is a twentieth of the file
+    /// system, at most 16 GiB. 0 turns this off.
     pub fn free_bytes_min(mut self, bytes: Option<u64>) -> Self {
         self.free_min = bytes;
         self
     }
 
-    /// The class's shares by the part of the backlog. By default they stay as they were up to a
-    /// half, and rise to ten times as many.
+    /// Sets the class's shares by the backlog, as a fraction of its maximum. By default they are
+    /// constant up to a half, and then rise to ten times as many.
     pub fn shares(mut self, controller: BacklogController) -> Self {
         self.shares = Some(controller);
         self

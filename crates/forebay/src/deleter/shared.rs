@@ -142,7 +142,7 @@ impl Shared {
         inbox.jobs.drain(..count).collect()
     }
 
-    /// Whether the thread may end: nothing was asked for meanwhile.
+    /// Whether the thread may end: there was no new request.
     pub(super) fn try_end(&self) -> bool {
         let mut inbox = self.inbox.lock();
         let ends = inbox.jobs.is_empty();

@@ -153,7 +153,7 @@ impl Worker {
         if matches!(item.place, Place::Held(_)) {
             self.held -= 1;
         }
-        // What it has open is closed before anybody is told.
+        // Its open files are closed before the outcome is published.
         item.target
     }
 }

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_end_of_the_file_is_freed_first() {
+    fn blocks_beyond_the_end_of_a_file_are_freed_first() {
         let limit = limit(MIB, 8);
         let (steps, _) = steps(MIB, &[0..MIB, 5 * MIB..6 * MIB], limit);
         let starts: Vec<u64> = steps.iter().map(|step| step.start() / MIB).collect();

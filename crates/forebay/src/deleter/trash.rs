@@ -46,7 +46,7 @@ impl Trash {
         let (fd, stat) = loop {
             match open_or_make(directory, name, make) {
                 Err(Errno::NOENT) if !make => return Ok(None),
-                // Another has removed it meanwhile, as it was empty.
+                // Another process has removed it, as it was empty.
                 Err(Errno::NOENT) if tries < TRIES_MAX => tries += 1,
                 Ok(opened) => break opened,
                 Err(errno) => return Err(why_not_opened(directory, name, errno)),

@@ -76,7 +76,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     #[test]
-    fn whatever_nears_its_ceiling_first_counts() {
+    fn the_bound_that_is_neared_first_counts() {
         let none = Backlog { bytes: u64::MAX, age_nanos: u64::MAX, ..Backlog::default() };
         assert_eq!(none.part(), 0.0);
         let by_bytes = Backlog { bytes: 3 * GIB, bytes_max: Some(4 * GIB), ..Backlog::default() };

@@ -13,10 +13,10 @@ use rustix::fs::{AtFlags, FileType, OFlags, Stat, StatxFlags};
 
 pub use options::FileOptions;
 
-/// An open file whose requests bypass the page cache where that is possible.
+/// An open file whose requests bypass the page cache if that is possible.
 ///
-/// Clones share one descriptor, which stays open until the last of them, and
-/// the last operation on it, is gone.
+/// Clones share one descriptor, which is closed after the last clone and the last operation on it
+/// are dropped.
 #[derive(Clone, Debug)]
 pub struct DirectFile {
     shared: Arc<Shared>,
@@ -47,8 +47,7 @@ impl DirectFile {
         FileOptions::new()
     }
 
-    /// Takes an open descriptor as it is: the file is direct when the
-    /// descriptor has `O_DIRECT`.
+    /// Takes over an open descriptor. The file is direct if the descriptor has `O_DIRECT`.
     ///
     /// # Errors
     ///
@@ -72,17 +71,16 @@ impl DirectFile {
         self.shared.number
     }
 
-    /// Whether requests bypass the page cache, as far as the kernel says: tmpfs
-    /// accepts `O_DIRECT` and stays in memory.
+    /// Whether requests bypass the page cache according to the kernel. tmpfs accepts `O_DIRECT` but
+    /// stays in memory.
     ///
-    /// A buffered file answers reads from memory when it can and completes
-    /// writes before they reach the disk, so its disk time cannot be known.
+    /// Reads of a buffered file may come from memory, and its writes complete before they reach the
+    /// disk, so their disk time is unknown.
     pub fn is_direct(&self) -> bool {
         self.shared.direct.is_some()
     }
 
-    /// What the address of a buffer must be a multiple of, in bytes; 1 for a
-    /// buffered file.
+    /// The required alignment of a buffer's address, in bytes; 1 for a buffered file.
     pub fn memory_alignment(&self) -> usize {
         self.shared.direct.map_or(1, |alignment| alignment.memory)
     }
@@ -98,18 +96,16 @@ impl DirectFile {
         self.shared.always_blocks.store(true, Ordering::Relaxed);
     }
 
-    /// What the offset and the length of a request must be multiples of, in
-    /// bytes; 1 for a buffered file. See also
-    /// [`write_alignment`](Self::write_alignment).
+    /// The required alignment of a request's offset and length, in bytes; 1 for a buffered file.
+    /// See also [`write_alignment`](Self::write_alignment).
     pub fn offset_alignment(&self) -> usize {
         self.shared.direct.map_or(1, |alignment| alignment.offset)
     }
 
-    /// What the offset and the length of a write must be multiples of, in
-    /// bytes: more than for a read where the file was opened through a
-    /// scheduler that knows its disk's real sectors
-    /// ([`DiskProperties::physical_block_size`]). The disk would otherwise read,
-    /// change and write back a part of one.
+    /// The required alignment of a write's offset and length, in bytes. It is larger than for a
+    /// read if the file was opened through a scheduler that knows its disk's real sectors
+    /// ([`DiskProperties::physical_block_size`]). Otherwise the disk would have to read, change and
+    /// write back a sector.
     ///
     /// [`DiskProperties::physical_block_size`]:
     ///     crate::properties::DiskProperties::physical_block_size

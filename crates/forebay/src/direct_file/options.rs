@@ -1,4 +1,4 @@
-//! How files are opened.
+//! Options for opening files.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::{DirectFile, IGNORES_OFFSETS, invalid};
 
-/// How to open a [`DirectFile`].
+/// Options for opening a [`DirectFile`].
 ///
 /// ```
 /// # fn main() -> std::io::Result<()> {
@@ -40,7 +40,7 @@ impl Default for FileOptions {
 }
 
 impl FileOptions {
-    /// Neither reads nor writes until told to; direct unless told otherwise.
+    /// Options for a direct file, without access for reading or writing yet.
     pub const fn new() -> Self {
         Self {
             read: false,
@@ -69,14 +69,14 @@ impl FileOptions {
         self
     }
 
-    /// Creates the file when it does not exist.
+    /// Creates the file if it does not exist.
     #[must_use]
     pub const fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// Creates the file, and fails when it exists.
+    /// Creates the file, and fails if it exists.
     #[must_use]
     pub const fn create_new(mut self, create_new: bool) -> Self {
         self.create_new = create_new;
@@ -97,17 +97,17 @@ impl FileOptions {
         self
     }
 
-    /// Adds flags for `open(2)` that this has no method for, such as
-    /// `O_NOATIME`, `O_NOFOLLOW`, `O_TMPFILE` or `O_TRUNC`; they replace those
-    /// set before. Bits of the access mode are not looked at.
+    /// Sets flags for `open(2)` without a method here, such as `O_NOATIME`, `O_NOFOLLOW`,
+    /// `O_TMPFILE` or `O_TRUNC`. They replace flags that were set before. Bits of the access mode
+    /// are ignored.
     #[must_use]
     pub const fn custom_flags(mut self, flags: i32) -> Self {
         self.custom_flags = flags;
         self
     }
 
-    /// Sets the permissions of a file that is created, of which the process's
-    /// `umask` takes some away; `0o666` unless set.
+    /// Sets the permissions of a created file, which the process's `umask` reduces; `0o666` unless
+    /// set.
     #[must_use]
     pub const fn mode(mut self, mode: u32) -> Self {
         self.mode = mode;
@@ -138,8 +138,8 @@ impl FileOptions {
 
     /// Opens the file at `path`.
     ///
-    /// A file system that refuses direct I/O does not fail the call: the file
-    /// is then buffered, and [`DirectFile::is_direct`] says so.
+    /// If the file system refuses direct I/O, the file is buffered, and [`DirectFile::is_direct`]
+    /// returns false.
     ///
     /// # Errors
     ///

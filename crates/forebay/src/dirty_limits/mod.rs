@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_woken_when_there_is_less() {
+    fn writes_that_wait_for_room_are_woken_when_less_is_dirty() {
         let limits = Arc::new(DirtyLimits::default());
         let class = limits.class("class");
         assert!(class.try_add(CLASS_MAX));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_makes_way_for_those_behind() {
+    fn a_leaving_waiter_makes_way_for_later_ones() {
         let limits = Arc::new(DirtyLimits::default());
         let class = limits.class("class");
         assert!(class.try_add(CLASS_MAX - 1));

@@ -30,7 +30,7 @@ impl Null {
 
     pub(super) fn push(&mut self, token: u64, mut operation: Operation) {
         if let Operation::Read { buffer, .. } = &mut operation {
-            // The caller may look at what is said to have been read.
+            // The caller may inspect the data that was reported as read.
             buffer.zeroed();
         }
         let result = Ok(operation.transfer_len());

@@ -1,4 +1,4 @@
-//! What an engine is asked to do, and what it answers.
+//! The operations and completions of an engine.
 
 use std::ffi::CString;
 use std::io;
@@ -86,8 +86,7 @@ pub enum Operation {
         /// Length of the range, in bytes.
         len: u64,
     },
-    /// Gives the disk space of a range back; it then reads as zeros. The file
-    /// keeps its length.
+    /// Frees the disk space of a range, which then reads as zeros. The file keeps its length.
     PunchHole {
         /// The file to punch.
         file: DirectFile,
@@ -122,7 +121,7 @@ impl Operation {
         Self::Read { file, offset, buffer, range }
     }
 
-    /// A [`Operation::Write`] of all that is initialised of the buffer.
+    /// A [`Operation::Write`] of all initialised bytes of the buffer.
     pub fn write(file: DirectFile, offset: u64, buffer: impl IoBuf) -> Self {
         let buffer = WriteBuf::new(buffer);
         let range = 0..buffer.len();
@@ -133,10 +132,9 @@ impl Operation {
     /// path starts at the present working directory, whatever that is when the
     /// operation is executed.
     ///
-    /// It is one discard of `len` bytes and goes as one, however many those are:
-    /// a file can only be unlinked as a whole. On a file system with online
-    /// discard the disk gets all of its extents at once, some time later; punch
-    /// holes first where others are not to wait for that.
+    /// It is one discard of `len` bytes, however many those are, because a file can only be
+    /// unlinked as a whole. On a file system with online discard the disk gets all of its extents
+    /// at once, some time later. To avoid that others wait for this, punch holes first.
     ///
     /// # Errors
     ///
@@ -230,7 +228,7 @@ impl Operation {
     }
 }
 
-/// An operation that the kernel is done with.
+/// A completed operation.
 #[derive(Debug)]
 pub struct Completion {
     /// What the caller gave to [`Engine::push`](super::Engine::push).
@@ -243,8 +241,8 @@ pub struct Completion {
     pub operation: Operation,
 }
 
-/// How often an operation was first tried without blocking, in vain, and then
-/// done by another thread: of the engine's pool, or of the kernel (`io-wq`).
+/// How often a first attempt without blocking failed, and another thread did the operation: one of
+/// the engine's pool, or of the kernel (`io-wq`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retries {
     /// Reads of data that was not in memory, or that had to wait for a lock.

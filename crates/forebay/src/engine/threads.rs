@@ -338,7 +338,7 @@ mod tests {
     const CLONE3: i64 = 435;
 
     #[test]
-    fn what_no_thread_could_be_started_for_goes_when_there_is_one() {
+    fn operations_without_a_thread_run_when_one_can_be_started() {
         let mut threads = Threads::new(2, Duration::from_secs(60), |_| Ok(7)).unwrap();
         let refused = thread::spawn(move || {
             forbid_threads();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_at_once_is_told_of_while_no_thread_can_be_started() {
+    fn operations_done_at_once_complete_while_no_thread_can_be_started() {
         let mut threads = Threads::new(2, Duration::from_secs(60), |_| Ok(7)).unwrap();
         let (token, operation) = (1, Operation::unlink("nothing", 0).unwrap());
         threads.at_once.push_back(Completion { token, result: Ok(0), operation });
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_while_the_engine_looks_is_found_before_it_is_watched() {
+    fn completions_during_a_poll_are_found_before_the_watch() {
         let mut threads = Threads::new(1, Duration::ZERO, |_| Ok(7)).unwrap();
         threads.collect();
         // A worker ends here.

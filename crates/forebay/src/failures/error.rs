@@ -1,4 +1,4 @@
-//! What a flush says about bytes that are not on the disk.
+//! The error of a flush about bytes that are not on the disk.
 
 use std::io;
 use std::ops::Range;
@@ -33,18 +33,18 @@ pub struct WriteBackError {
 forebay_core::debug_as_display!(WriteBackError);
 
 impl WriteBackError {
-    /// Where the first failed range of the file begins, in bytes.
+    /// The offset of the first failed range of the file, in bytes.
     pub const fn offset(&self) -> u64 {
         self.range.start
     }
 
-    /// The bytes of the first failed range, at least 1. There may be more failed ranges behind it.
+    /// The length of the first failed range in bytes, at least 1. There may be further failed
+    /// ranges after it.
     pub const fn length(&self) -> u64 {
         self.range.end - self.range.start
     }
 
-    /// The number of the system's error, as of [`io::Error::raw_os_error`]: `EIO`, `ENOSPC` and
-    /// others.
+    /// The `errno` of the error, as for [`io::Error::raw_os_error`]: `EIO`, `ENOSPC` and others.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.cause.raw_os_error()
     }

@@ -23,7 +23,7 @@ pub(crate) struct FileFailures {
     errors: AtomicU64,
     state: Lock<State>,
     call_ended: Condvar,
-    /// The descriptions of its writers: each is told of an error, and one is enough.
+    /// The descriptions of its writers: each gets an error once, and one is enough.
     files: Lock<Vec<Weak<HeldFile>>>,
 }
 

@@ -21,7 +21,7 @@ struct Kernel {
     /// The disk has not what memory has.
     differs: [bool; UNITS],
     is_bad: bool,
-    /// An error that one call is told of.
+    /// An error that one call returns.
     error: bool,
 }
 
@@ -55,7 +55,7 @@ struct Writing {
     is_made: bool,
 }
 
-/// A call: it begins, writes back, is told of an error or not, and is recorded.
+/// A call: it begins, writes back, gets an error or not, and is recorded.
 struct Calling {
     number: u64,
     units: Range<usize>,

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_touches_is_one() {
+    fn adjacent_ranges_are_merged() {
         let mut ranges = Ranges::default();
         assert_eq!(ranges.insert(10..20), (10..20, 10));
         assert_eq!(ranges.insert(30..40), (30..40, 10));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn those_with_the_least_between_them_become_one() {
+    fn the_nearest_ranges_are_merged() {
         let mut ranges = Ranges::default();
         for start in [0u64, 20, 25, 100, 103] {
             ranges.insert(start..start + 2);

@@ -25,26 +25,22 @@ use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, IoBuf, IoBufMut, S
 
 /// A file on a disk of the scheduler. Cheap to clone; usable from any thread.
 ///
-/// Each request is made in a [`Class`] and executed by an I/O thread of the
-/// disk, when the class's turn comes and the disk has room; the disk is the
-/// file's, whichever the class was obtained [on](Class::on). It is on its way
-/// when the call returns; what is returned stands for the answer, to be waited
-/// for by a thread ([`Request::wait`]) or a task (`.await`). Requests run
-/// concurrently and end in any order: one that depends on another has to wait
-/// for its end.
+/// Each request is made in a [`Class`] and executed by an I/O thread of the file's disk, when it is
+/// the class's turn and the disk has room. The [disk](Class::on) of the class does not matter. A
+/// call sends a request and returns a handle, on which a thread ([`Request::wait`]) or a task
+/// (`.await`) waits. Requests run concurrently and end in any order. A request that depends on
+/// another one has to wait for its end.
 ///
-/// Buffers are handed over and come back with the result: an [`AlignedBuf`], a
-/// `Vec<u8>`, or whatever is an [`IoBuf`]. Those of a
-/// [direct](DirectFile::is_direct) file must be aligned, and so must offsets
-/// and lengths, those of writes to the real sectors of the disk where the
-/// scheduler knows them; a request that is not ends at once with a [`RequestError`].
+/// Buffers are passed by value and returned with the result: an [`AlignedBuf`], a `Vec<u8>`, or any
+/// other [`IoBuf`]. For a [direct](DirectFile::is_direct) file, buffers, offsets and lengths must
+/// be aligned. Writes must be aligned to the real sectors of the disk if the scheduler knows them.
+/// Otherwise a request ends at once with a [`RequestError`].
 ///
 /// A file is deleted, in a class like all else, by [`Disk::submit`].
 ///
-/// Large requests are split and come back as one. The result of a read or a
-/// write is the length of what succeeded from its beginning on without a gap:
-/// less than asked for only at the end of the file, or where a part failed or
-/// was cancelled; asked for again from there, the rest says which.
+/// Large requests are split and have one result. The result of a read or a write is the length of
+/// its beginning that succeeded without a gap. It is shorter than requested only at the end of the
+/// file, or if a part failed or was cancelled. To find out, repeat the request for the rest.
 ///
 /// ```
 /// use forebay::{AlignedBuf, BufResult, FileOptions, Scheduler};
@@ -112,10 +108,9 @@ impl Scheduler {
         File::on(file, disk, options.growth_hint())
     }
 
-    /// Takes an open descriptor as it is, for a program that opens its files
-    /// itself. Its disk is the one that holds it, as for [`Scheduler::open`];
-    /// its requests bypass the page cache if it was opened with `O_DIRECT`, see
-    /// [`DirectFile::is_direct`].
+    /// Takes over an open descriptor, for a program that opens its files itself. Its disk is found
+    /// as for [`Scheduler::open`]. Its requests bypass the page cache if it was opened with
+    /// `O_DIRECT`, see [`DirectFile::is_direct`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -160,14 +155,12 @@ impl File {
         send(target, class, operation(self.direct_file().clone()))
     }
 
-    /// Reads into `buffer` what the file has from byte `offset` on.
+    /// Reads into `buffer` from byte `offset` on.
     ///
-    /// Answers with the number of bytes read: less than the buffer holds at
-    /// the end of the file. Errors are those of `pread(2)`, and
-    /// [`RequestError`].
+    /// The result is the number of bytes read, which is less than the buffer holds at the end of
+    /// the file. Errors are those of `pread(2)`, and [`RequestError`].
     ///
-    /// Cancel safety: dropping the answer cancels the read, and the buffer is
-    /// lost.
+    /// Cancel safety: dropping the handle cancels the read, and the buffer is lost.
     pub fn read_at<B: IoBufMut>(
         &self,
         class: &Class,
@@ -179,12 +172,11 @@ impl File {
 
     /// Writes `buffer` to the file from byte `offset` on.
     ///
-    /// Answers with the number of bytes written. Errors are those of
-    /// `pwrite(2)`, and [`RequestError`].
+    /// The result is the number of bytes written. Errors are those of `pwrite(2)`, and
+    /// [`RequestError`].
     ///
-    /// Cancel safety: dropping the answer cancels the write as far as it has
-    /// not happened, and the buffer is lost. A large one may have happened in
-    /// part: see [`Request::detach`].
+    /// Cancel safety: dropping the handle cancels the parts of the write that have not happened,
+    /// and the buffer is lost. A large write may have happened in part: see [`Request::detach`].
     pub fn write_at<B: IoBuf>(
         &self,
         class: &Class,
@@ -223,8 +215,8 @@ impl File {
     /// Makes writes that have ended durable, with what is needed to read them
     /// back (`fdatasync`).
     ///
-    /// Cancel safety: dropping the answer cancels the flush if it waits; what
-    /// was written stays so.
+    /// Cancel safety: dropping the handle cancels the flush if it still waits. The writes are not
+    /// undone.
     pub fn sync_data(&self, class: &Class) -> Request<io::Result<()>> {
         self.send(class, |file| Operation::SyncData { file })
     }
@@ -239,18 +231,15 @@ impl File {
     /// Reserves space for `len` bytes from byte `offset` on; the file grows if
     /// it ends before. Goes as a small write.
     ///
-    /// Cancel safety: dropping the answer cancels it if it waits; otherwise it
-    /// happens.
+    /// Cancel safety: dropping the handle cancels it if it still waits; otherwise it happens.
     pub fn allocate(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
         self.send(class, |file| Operation::Allocate { file, offset, len })
     }
 
-    /// Gives back the space of `len` bytes from byte `offset` on, which then
-    /// read as zeros; the file keeps its length. Goes as a discard, in parts
-    /// if it is a large one.
+    /// Frees the space of `len` bytes from byte `offset` on, which then read as zeros. The file
+    /// keeps its length. It is scheduled as a discard, in parts if it is large.
     ///
-    /// Cancel safety: dropping the answer cancels the parts that wait; the
-    /// others happen.
+    /// Cancel safety: dropping the handle cancels the parts that still wait; the others happen.
     pub fn punch_hole(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
         self.send(class, |file| Operation::PunchHole { file, offset, len })
     }
@@ -281,7 +270,7 @@ impl File {
         }
     }
 
-    /// The descriptor, and the alignment that it asks for.
+    /// The descriptor, and its alignment.
     pub fn direct_file(&self) -> &DirectFile {
         &self.shared.file
     }

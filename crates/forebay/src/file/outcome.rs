@@ -1,4 +1,4 @@
-//! What a caller gets to see of a request that has ended.
+//! The results of requests, as callers get them.
 
 use std::io;
 
@@ -10,9 +10,9 @@ use crate::{AlignedBuf, IoBuf};
 #[derive(Debug)]
 #[must_use = "it may be an error"]
 pub struct BufResult<B>(
-    /// Bytes transferred.
+    /// The number of bytes transferred, or the error.
     pub io::Result<usize>,
-    /// What was handed over with the request.
+    /// The buffer or buffers of the request.
     pub B,
 );
 
@@ -27,7 +27,7 @@ impl<B> BufResult<B> {
     }
 }
 
-/// What a caller gets to see of an completion.
+/// A result that is made from a completion.
 pub trait Outcome {
     /// The part of `completion` that it sees.
     fn of(completion: Completion) -> Self;

@@ -1,4 +1,4 @@
-//! The answer to a request, before it is there.
+//! Handles of requests that have not ended yet.
 //!
 //! Decision: `docs/decisions/0039-cancel-on-drop.md`.
 
@@ -20,14 +20,13 @@ use crate::sys::fork::Forked;
 use crate::sys::library_thread::{WaitsForItself, is_library_thread};
 use crate::sys::waker::with_own;
 
-/// The answer to a request that is on its way: a future, and something to
-/// [`wait`](Self::wait) for.
+/// The handle of a request: a future, on which threads can [`wait`](Self::wait) too.
 ///
-/// The request does not depend on being polled. Dropping this cancels it: what
-/// waits leaves the queue in constant time; what the disk has is cancelled if
-/// that is possible. Of a large write, which goes in parts, a part can then be
-/// on the disk: [`detach`](Self::detach) it where nobody waits for it. Buffer
-/// and descriptor live until the kernel is done with them either way.
+/// The request proceeds without being polled. Dropping the handle cancels the request. If it waits,
+/// it leaves the queue in constant time. If it is in the disk, it is cancelled if that is possible.
+/// A large write is done in parts, some of which may then be on the disk. Use
+/// [`detach`](Self::detach) to let it continue. In any case buffer and descriptor live until the
+/// kernel is done with them.
 #[must_use = "dropping it cancels the request: `wait`, `.await` or `detach` it"]
 pub struct Request<T> {
     state: State,
@@ -64,7 +63,7 @@ impl<T: Outcome> Request<T> {
         Self { state, finish: T::of }
     }
 
-    /// The same, with where its time went.
+    /// The same handle, whose result also has the time in the queue and in the disk.
     pub fn timed(mut self) -> Request<(T, Timing)> {
         let state = mem::replace(&mut self.state, State::Over);
         Request { state, finish: <(T, Timing)>::of }
@@ -80,10 +79,9 @@ impl<T> Request<T> {
         Some(forked)
     }
 
-    /// Lets the request go on to its end without this handle, even if the
-    /// scheduler and the file are dropped. Its buffers are freed at its end.
-    /// What becomes of it is only counted: a flush that follows a detached
-    /// write does not wait for it.
+    /// Lets the request continue without this handle, even if the scheduler and the file are
+    /// dropped. Its buffers are freed at its end. Its result is only counted. A flush that follows
+    /// a detached write does not wait for it.
     ///
     /// # Errors
     /// Why the request was refused, or has failed already.
@@ -97,9 +95,9 @@ impl<T> Request<T> {
         answer.map_or(Ok(()), |answer| answer.result.map(drop))
     }
 
-    /// Blocks the calling thread until the answer is there. Not for tasks,
-    /// whose executor it would stop. Where the answer was taken already, by
-    /// [`Request::wait_timeout`] or a poll, this is an error, without a buffer.
+    /// Blocks the calling thread until the request has ended. It is not for tasks, because it would
+    /// block their executor. If [`Request::wait_timeout`] or a poll has taken the result already,
+    /// this is an error, without a buffer.
     ///
     /// A waker may be run by a thread of the library, which would then wait for itself: there the
     /// request is cancelled, and its error is of the kind
@@ -119,10 +117,9 @@ impl<T> Request<T> {
         }
     }
 
-    /// [`Request::wait`], but for `timeout` at most; `None` if it has passed.
-    /// The request is still on its way then: wait again, or drop it to cancel
-    /// it. `None`, too, once the answer was taken. On a thread of the library, it waits as
-    /// little as [`Request::wait`] does.
+    /// [`Request::wait`], but at most for `timeout`; `None` if it has passed. Then the request
+    /// still continues: wait again, or drop the handle to cancel it. Also `None` after the result
+    /// was taken. On a thread of the library it does not wait, like [`Request::wait`].
     pub fn wait_timeout(&mut self, timeout: Duration) -> Option<T> {
         let begin = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! How operations are sent to the I/O threads of their disk.
+//! Sending of operations to the I/O threads of their disk.
 
 use std::io;
 use std::sync::Arc;
@@ -68,12 +68,12 @@ impl Disk {
         Ok((inbox.map_err(io::Error::other)?, groups))
     }
 
-    /// Sends an operation to an I/O thread of this disk, as [files](crate::File) do:
-    /// any [`Operation`] whose descriptor is on this disk. One that no disk
-    /// could execute is refused with a [`RequestError`].
+    /// Sends an operation to an I/O thread of this disk, as [files](crate::File) do: any
+    /// [`Operation`] whose descriptor is on this disk.
     ///
-    /// Completions with what [`Completion`](crate::shard::Completion) says of it, and
-    /// with the operation, to be used again.
+    /// An operation that no disk could execute is refused with a [`RequestError`]. The result is
+    /// that of a [`Completion`](crate::shard::Completion), with the operation, which can be used
+    /// again.
     ///
     /// This is how a file is deleted in the background:
     ///
@@ -96,8 +96,8 @@ impl Disk {
     /// # }
     /// ```
     ///
-    /// Cancel safety: dropping the answer cancels the operation as far as it
-    /// has not happened; it is lost with its buffers.
+    /// Cancel safety: dropping the handle cancels the parts of the operation that have not
+    /// happened. The operation is lost with its buffers.
     pub fn submit(
         &self,
         class: &Class,

@@ -1,4 +1,4 @@
-//! What the classes of an I/O group are called, for what is told of their requests.
+//! The names of the classes of an I/O group, for reports about their requests.
 
 use forebay_core::ClassId;
 

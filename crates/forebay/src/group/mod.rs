@@ -57,7 +57,7 @@ pub(crate) struct GroupState {
     metrics: Box<[OnceLock<Box<QueueMetrics>>]>,
     model: Lock<Model>,
     model_version: AtomicU64,
-    /// Until when, in nanoseconds, nothing more is said of overdue requests.
+    /// Until when no further overdue requests are reported, in nanoseconds.
     silent_until: AtomicU64,
     pub(crate) slow: SlowRequests,
     class_names: ClassNames,

@@ -6,7 +6,7 @@ use crate::engine::EngineWaker;
 use crate::messages::report_invariant;
 use crate::sys::lock::{HereGuard, Lock};
 
-/// Most requests that one I/O thread has, waiting and in the disk.
+/// The most requests of one I/O thread, waiting and in the disk.
 pub const REQUESTS_MAX: usize = 1 << 16;
 
 /// The way to one I/O thread.
@@ -27,7 +27,7 @@ struct State<M> {
 
 /// The inbox takes no more requests.
 #[derive(thiserror::Error)]
-#[error("{REQUESTS_MAX} requests wait for the disk or are in it: wait for some of them")]
+#[error("{REQUESTS_MAX} requests are queued for the disk or in it: wait for some of them")]
 pub(crate) struct InboxFull;
 
 forebay_core::debug_as_display!(InboxFull);

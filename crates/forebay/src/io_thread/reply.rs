@@ -49,7 +49,7 @@ pub(crate) struct Submission {
     pub(crate) operation: Operation,
 }
 
-/// What became of an operation.
+/// The result of an operation.
 #[derive(Debug)]
 pub struct Completion {
     pub(crate) result: io::Result<usize>,
@@ -57,14 +57,14 @@ pub struct Completion {
     pub(crate) timing: Timing,
 }
 
-/// Where the time of a request went. Both are zero for one that was refused.
+/// The times of a request in the queue and in the disk. Both are 0 for a refused request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// From the call that made it to the dispatch of its last part, in
     /// nanoseconds.
     pub queue_nanos: u64,
-    /// From there to its end in the disk, in nanoseconds. What comes after is
-    /// the way back to the caller.
+    /// From that dispatch to its end in the disk, in nanoseconds. The time until the caller gets
+    /// the result is not included.
     pub disk_nanos: u64,
 }
 
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_cannot_be_refused() {
+    fn sent_requests_cannot_be_refused() {
         let reply = Reply { state: Lock::default() };
         assert!(messages::meets_a_bug(|| reply.refuse(io::Error::other("full"))));
         assert!(reply.poll(&Context::from_waker(Waker::noop())).is_pending());

@@ -102,7 +102,7 @@ impl Worker {
                     // Told once, however often it is tried.
                     if !mem::replace(&mut refused, true) {
                         messages::warn(format!(
-                            "an I/O thread cannot reach the kernel, and goes on: {error}"
+                            "a system call of an I/O thread failed; the thread continues: {error}"
                         ));
                     }
                     thread::sleep(REFUSED_PAUSE);

@@ -1,4 +1,4 @@
-//! What the deleters of a class have deleted, and what waits for them.
+//! The counters and the backlog of a class's deleters.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,26 +6,26 @@ use forebay_core::Time;
 
 use crate::sys::lock::Lock;
 
-/// What the [deleters](crate::Deleter) of one class have deleted, and what waits for them.
+/// The counters and the backlog of the [deleters](crate::Deleter) of one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Discards {
     /// The name of the class.
     pub class: String,
-    /// Files that were handed over and are not deleted yet.
+    /// Files whose deletion was requested and has not ended.
     pub backlog_files: u64,
-    /// What these have on the disk, in bytes.
+    /// The size of these on the disk, in bytes.
     pub backlog_bytes: u64,
     /// How long the oldest of them has waited, in nanoseconds; 0 if there is none.
     pub oldest_nanos: u64,
-    /// The rate in force in bytes per second, which rises as the backlog nears a ceiling; 0 if
-    /// there is none.
+    /// The present rate limit in bytes per second, which rises as the backlog nears its maximum; 0
+    /// if there is none.
     pub rate_limit: u64,
-    /// Bytes per second that were freed in the last whole second in which something was.
+    /// The bytes freed in the last whole second in which any were freed.
     pub rate: u64,
     /// Files that were deleted.
     pub files: u64,
-    /// Of these, those that were unlinked at once.
+    /// The part of these that were unlinked at once.
     pub unlinked: u64,
     /// Files that could not be deleted.
     pub errors: u64,

@@ -1,4 +1,4 @@
-//! Log-linear histograms of durations that one thread writes and any reads.
+//! Log-linear histograms of durations, which one thread writes and any thread reads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,8 +11,8 @@ const STEPS: usize = 1 << STEP_BITS;
 const OCTAVES: usize = 24;
 const BUCKETS: usize = OCTAVES * STEPS;
 
-/// A histogram in atomics. Only one thread may record at a time, so that
-/// recording needs no locked instruction; anyone may read meanwhile.
+/// A histogram in atomics. Only one thread may record at a time, so that recording needs no locked
+/// instruction; any thread may read at the same time.
 #[derive(Debug)]
 pub(crate) struct Histogram {
     counts: [AtomicU64; BUCKETS],
@@ -65,7 +65,7 @@ fn upper_nanos(bucket: usize) -> u64 {
     units << (shift as u32 + UNIT_BITS)
 }
 
-/// How often which durations occurred: a copy of a histogram, or of several.
+/// A distribution of durations: a copy of a histogram, or the sum of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
     /// Of the buckets up to the last one that is not empty: most classes of most disks have none.
@@ -95,7 +95,7 @@ impl Distribution {
         self.sum_nanos += nanos;
     }
 
-    /// How many durations there were.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -105,8 +105,8 @@ impl Distribution {
         self.sum_nanos
     }
 
-    /// A duration in nanoseconds that `permille` of 1000 did not exceed, at
-    /// most 6.25 % above the least such one; `None` if there were none.
+    /// A duration in nanoseconds that `permille` of 1000 durations did not exceed, at most 6.25 %
+    /// above the least such one. `None` without durations.
     pub fn percentile_nanos(&self, permille: u32) -> Option<u64> {
         let count = self.count();
         let wanted = (u128::from(count) * u128::from(permille.min(1000))).div_ceil(1000).max(1);
@@ -118,8 +118,8 @@ impl Distribution {
         reached.map(upper_nanos)
     }
 
-    /// For each doubling from 16 µs on: its end in nanoseconds, and how many
-    /// durations since the previous end were shorter. The last one is open.
+    /// For each doubling from 16 µs on, its end in nanoseconds and the number of durations between
+    /// the previous end and it. The last one is open.
     pub fn doublings(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut counts = self.counts.chunks(STEPS);
         (0..OCTAVES).map(move |octave| {

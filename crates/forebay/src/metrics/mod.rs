@@ -1,8 +1,7 @@
 //! Counters and latency histograms of a scheduler.
 //!
-//! Every I/O queue counts for itself, in plain numbers that its owner writes
-//! and any thread may read: counting takes no lock and no locked instruction.
-//! A [`Snapshot`] adds them up.
+//! Every I/O queue has its own counters, which its owner writes and any thread may read: counting
+//! takes no lock and no locked instruction. A [`Snapshot`] adds them up.
 //!
 //! With the feature `metrics` a snapshot is also OpenMetrics text. With the
 //! feature `endpoint` an `Endpoint` serves it.

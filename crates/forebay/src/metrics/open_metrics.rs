@@ -1,8 +1,7 @@
 //! A snapshot as OpenMetrics text.
 //!
-//! Names are Seastar's (group `io_queue`, labels `mountpoint` and `class`)
-//! where they mean the same, behind the prefix `forebay_`; OpenMetrics adds
-//! `_total` to the name of every counter.
+//! Metrics with the same meaning have Seastar's names (group `io_queue`, labels `mountpoint` and
+//! `class`), after the prefix `forebay_`. OpenMetrics adds `_total` to the name of every counter.
 
 mod devices;
 mod discards;
@@ -27,14 +26,13 @@ use super::{ClassSnapshot, Discards, Distribution, Engines, PageCacheReads, Snap
 use crate::PageCacheCounters;
 use crate::engine::Backend;
 
-/// The text of a scrape, without the classes that have asked for nothing yet,
-/// each on the disk where it has not: content type
-/// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
+/// The text of a scrape, with the content type `application/openmetrics-text; version=1.0.0;
+/// charset=utf-8`. Classes without any request on a disk are left out there.
 pub fn open_metrics(snapshot: Snapshot) -> String {
     open_metrics_of(snapshot, &[])
 }
 
-/// [`open_metrics`] with these labels, names and values, on every series.
+/// [`open_metrics`] with these additional labels, as names and values, on every series.
 pub fn open_metrics_of(snapshot: Snapshot, labels: &[(&'static str, &'static str)]) -> String {
     let labels = labels.iter().map(|&(name, value)| (name.into(), value.into()));
     let mut registry = Registry::with_prefix_and_labels("forebay", labels);
@@ -52,7 +50,7 @@ const CLASS_COUNTERS: &[Metric<ClassSnapshot, u64>] = &[
     ("total_bytes", "Bytes read and written", |class| {
         bytes(class, Op::Read).wrapping_add(bytes(class, Op::Write))
     }),
-    ("total_operations", "Reads and writes done", |class| {
+    ("total_operations", "Reads and writes completed", |class| {
         operations(class, Op::Read) + operations(class, Op::Write)
     }),
     ("total_read_bytes", "Bytes read", |class| bytes(class, Op::Read)),
@@ -66,17 +64,20 @@ const CLASS_COUNTERS: &[Metric<ClassSnapshot, u64>] = &[
     ("total_split_bytes", "Bytes of requests that were split", |class| class.counters.split_bytes),
     (
         "misaligned_read_ops",
-        "Reads, and parts of large ones, that begin or end at no multiple of 4 KiB; 0 is healthy",
+        "Reads, or parts of large reads, not aligned to 4 KiB; 0 is healthy",
         |class| misaligned(class, Op::Read),
     ),
     (
         "misaligned_write_ops",
-        "Writes of that kind; 0 is healthy, each may cost the disk or the file system a read before",
+        "Writes, or parts of large writes, not aligned to 4 KiB; 0 is healthy, as each may need a \
+         read first",
         |class| misaligned(class, Op::Write),
     ),
     ("errors", "Requests that the disk failed", |class| class.counters.errors),
     ("cancelled", "Requests cancelled while they waited", |class| class.counters.cancelled),
-    ("overdue", "Requests that the window no longer waits for", |class| class.counters.overdue),
+    ("overdue", "Requests that took so long that the window no longer counts them", |class| {
+        class.counters.overdue
+    }),
     ("activations", "Times the class went from idle to backlogged", |class| {
         class.counters.activations
     }),
@@ -90,8 +91,8 @@ const CLASS_SECONDS: &[Metric<ClassSnapshot, u64>] = &[
     }),
     (
         "limited_seconds",
-        "Time for which an upper limit kept the class back, summed over queues; 0 is healthy but \
-         for classes that are meant to have less than the disk could give",
+        "Time for which an upper limit delayed the class, summed over queues; 0 is healthy, \
+         except for classes with a limit below the rate of the disk",
         |class| class.counters.limited_nanos,
     ),
     ("limited_time_sec", "Old name of limited_seconds, for one release", |class| {
@@ -107,23 +108,20 @@ const CLASS_GAUGES: &[Metric<ClassSnapshot, f64>] = &[
     ("disk_queue_length", "Requests in the disk", |class| f64::from(class.counters.in_disk)),
     (
         "held_long",
-        "Permits and requests in the disk for far longer than they should take; 0 is healthy, more \
-         means a disk that hangs, or permits held while their holder waits for something else",
+        "Permits and requests in the disk for far longer than expected; 0 is healthy, more means \
+         a disk that hangs, or permits whose holder waits for something else",
         |class| f64::from(class.held_long),
     ),
-    (
-        "held_long_seconds",
-        "For how long some of them are held, at least; known to a second",
-        |class| seconds(class.held_long_nanos),
-    ),
+    ("held_long_seconds", "Minimum age of the oldest of them, to a second", |class| {
+        seconds(class.held_long_nanos)
+    }),
     ("shares", "Shares", |class| f64::from(class.shares)),
-    ("delay", "Time that the request dispatched last was queued, in seconds", |class| {
+    ("delay", "Time in the queue of the request that was dispatched last, in seconds", |class| {
         seconds(class.counters.queue_nanos_last)
     }),
     (
         "delay_max_seconds",
-        "Longest time that a request was queued before it was dispatched, over all queues, since the \
-         class was added",
+        "Longest time of a request in a queue, over all queues, since the class was added",
         |class| seconds(class.counters.queue_nanos_max),
     ),
 ];
@@ -152,9 +150,9 @@ impl Collector for Scrape {
 
 impl Scrape {
     fn process(&self, process: &mut Section<'_, '_>) -> fmt::Result {
-        let help = "Impossible states of the process that were met: bugs in forebay";
+        let help = "Violated invariants: bugs in forebay";
         process.one(Counter, "bugs", help, Value::Count(self.0.bugs))?;
-        let help = "For how long the process had used forebay when this was counted";
+        let help = "Time since the process began to use forebay";
         let uptime = match self.0.uptime_nanos {
             0 => Value::Unknown,
             nanos => Value::Gauge(seconds(nanos)),
@@ -217,7 +215,7 @@ impl Scrape {
             .map(|(of, count)| ([mountpoint, ("backend", of.name())], Value::Number(count.into())))
         });
         queues.family(Gauge, ("engines", help), engines)?;
-        let help = "Files opened or looked up on disks that no entry covers";
+        let help = "Files on disks without an entry in the I/O properties";
         queues.one(Counter, "unlisted_opens", help, Value::Count(self.0.unlisted_opens))?;
         let help =
             "Log messages and events of the process that were dropped: the logger is too slow";
@@ -230,7 +228,8 @@ impl Scrape {
             })
         });
         queues.family(Counter, ("blocked_seconds", help), blocked)?;
-        let help = "Requests tried without blocking that had to be repeated";
+        let help = "Requests first tried without blocking, and repeated because they would have \
+                    blocked";
         let retries = disks().flat_map(|(mountpoint, disk)| {
             [("read", disk.retries.reads), ("write", disk.retries.writes)]
                 .map(|(of, count)| ([mountpoint, ("direction", of)], Value::Count(count)))

@@ -1,4 +1,4 @@
-//! What a scheduler has counted, at one moment.
+//! Snapshots of a scheduler's counters.
 
 use forebay_core::{Blocked, ClassCounters, DiskRates, LoadStatus, QueueCounters};
 
@@ -6,46 +6,45 @@ use super::{DeviceTraffic, Discards, Distribution};
 use crate::PageCacheCounters;
 use crate::engine::{Backend, Retries};
 
-/// Everything that a scheduler has counted so far.
+/// All counters of a scheduler.
 ///
-/// The parts were read one after the other while work went on, so sums may
-/// differ by what was finished meanwhile; no number ever falls.
+/// They are read one after the other while work continues, so sums may differ slightly. Counters
+/// never fall.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// One per disk, in the order of the scheduler.
     pub disks: Vec<DiskSnapshot>,
-    /// What reads through the page cache found: one per class, in the order in which the classes
-    /// were added.
+    /// The counters of reads through the page cache: one per class, in the order in which the
+    /// classes were added.
     pub page_cache: Vec<PageCacheReads>,
-    /// What the [deleters](crate::Deleter) of each class deleted, and what waits for them, on all
-    /// disks: one per class, in the order in which the classes were added.
+    /// The counters and backlogs of the [deleters](crate::Deleter) of each class, on all disks: one
+    /// per class, in the order in which the classes were added.
     pub discards: Vec<Discards>,
-    /// Files that were looked up or opened and that no entry covers.
+    /// The number of files that were looked up or opened and that no entry covers.
     pub unlisted_opens: u64,
-    /// Messages to the log, and [events](crate::SchedulerBuilder::on_event), of
-    /// all schedulers of the process, that were not told: too many waited for a
-    /// logger or a hook that is slow, or there was no thread to be had.
+    /// The number of lost log messages and [events](crate::SchedulerBuilder::on_event) of all
+    /// schedulers of the process: too many waited for a slow logger or hook, or no thread could be
+    /// started.
     pub messages_lost: u64,
-    /// Impossible states that were met in this process: each is a bug in
-    /// forebay, and may have lost a request. The first of each queue, and the
-    /// first outside of the queues, is logged.
+    /// The number of broken invariants found in this process. Each is a bug in forebay, and may
+    /// have lost a request. The first of each queue, and the first outside of the queues, is
+    /// logged.
     pub bugs: u64,
-    /// For how long the process had used forebay when this was counted, in nanoseconds: rates are
-    /// by what this grew. 0 if nothing was counted.
+    /// The time since the process first used forebay, in nanoseconds. Divide the growth of other
+    /// counters by its growth to get rates. 0 if nothing was counted.
     pub uptime_nanos: u64,
 }
 
-/// What the reads of one class [through the page cache](crate::Class::read_at) found, on all disks.
+/// The counters of one class's reads [through the page cache](crate::Class::read_at), on all disks.
 ///
-/// How many of them hit is the engine's affair: what its working set needs of memory. Healthy is a
-/// part that stays what it was; one that falls means that memory lacks, or that another class reads
-/// what drives this one's pages out. `read_ahead` well above what the misses asked for means that
-/// the kernel reads what nobody wants: `FADV_RANDOM` ends that.
+/// The hit rate depends on the engine's working set and the memory. A steady hit rate is healthy.
+/// If it falls, memory is short, or another class evicts this one's pages. If `read_ahead` is well
+/// above the bytes of the misses, the kernel reads unneeded pages: `FADV_RANDOM` prevents that.
 #[derive(Clone, Debug, Default)]
 pub struct PageCacheReads {
     /// The name of the class.
     pub class: String,
-    /// What they found.
+    /// The counters.
     pub counters: PageCacheCounters,
 }
 
@@ -54,7 +53,7 @@ pub struct PageCacheReads {
 pub struct DiskSnapshot {
     /// Its mountpoint, or the name it was given.
     pub name: String,
-    /// The rates it was configured with; `None` if it has none.
+    /// Its configured rates; `None` if it has none.
     pub rates: Option<DiskRates>,
     /// How much disk time may wait in the disk, in nanoseconds; `None` if
     /// there is no bound.
@@ -65,36 +64,36 @@ pub struct DiskSnapshot {
     /// The latency of the idle disk that the effective goal allows for, stated
     /// or learnt, in nanoseconds; `None` if it is not known.
     pub base_latency_nanos: Option<u64>,
-    /// Whether the disk does what its figures say, and keeps its latency target.
+    /// Whether the disk reaches its figures, and meets its latency target.
     pub load: LoadStatus,
-    /// Disk time of what is in the disk now, in nanoseconds.
+    /// The disk time of the requests in the disk now, in nanoseconds.
     pub in_flight_nanos: u64,
-    /// I/O queues: of shards, of I/O threads, and one of permits once any was asked for.
+    /// The number of I/O queues: of shards, of I/O threads, and one for permits after the first was
+    /// requested.
     pub queues: u32,
-    /// By how much the latest of several queues is later than it meant to look for work, in
-    /// nanoseconds. Healthy are some tenths of a second; more is a thread that is stuck.
+    /// By how much the latest of several queues has missed its planned poll, in nanoseconds. Some
+    /// tenths of a second are healthy; if it is more, a thread is stuck.
     pub turn_overdue_nanos: u64,
     /// All classes together.
     pub totals: QueueCounters,
-    /// What executes the requests of queues that have an engine.
+    /// The backends of queues that have an engine.
     pub engines: Engines,
-    /// Reads and writes that were tried without blocking and had to be
-    /// repeated where they may block.
+    /// Reads and writes that were tried without blocking and had to be repeated with blocking.
     pub retries: Retries,
-    /// What the kernel counts of the device below, against what was admitted.
+    /// The traffic of the device below by the kernel's count, compared with the admitted bytes.
     pub traffic: DeviceTraffic,
     /// One per class, in the order in which the classes were added.
     pub classes: Vec<ClassSnapshot>,
 }
 
 impl DiskSnapshot {
-    /// Nanoseconds during which queues let nothing through for this reason.
+    /// The nanoseconds in which queues dispatched nothing for this reason.
     pub fn blocked_nanos(&self, reason: Blocked) -> u64 {
         self.totals.blocked_nanos[reason.index()]
     }
 }
 
-/// How many queues of shards and I/O threads have which backend now.
+/// The number of queues of shards and I/O threads by backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Engines {
     /// [`Backend::IoUring`].
@@ -126,17 +125,18 @@ pub struct ClassSnapshot {
     pub name: String,
     /// Its shares.
     pub shares: u32,
-    /// What the queues have counted for it.
+    /// Its counters in all queues.
     pub counters: ClassCounters,
-    /// Permits and requests that are held now although the window waits for them no more, as they
-    /// were in the disk for far longer than what it holds should take.
+    /// The number of permits and requests that are in the disk for far longer than they should be,
+    /// and no longer count in the window.
     pub held_long: u32,
-    /// For how long some of these are held, at least, in nanoseconds; known to a second.
+    /// The least time for which some of these have been held, in nanoseconds, with a resolution of
+    /// a second.
     pub held_long_nanos: u64,
-    /// From being queued to being dispatched.
+    /// The times from being queued to being dispatched.
     pub in_queue: Distribution,
-    /// From being dispatched to completion.
+    /// The times from dispatch to completion.
     pub in_disk: Distribution,
-    /// From being queued to completion.
+    /// The times from being queued to completion.
     pub total: Distribution,
 }

@@ -1,47 +1,45 @@
-//! What disks did, by the kernel's count, and how much of it was unscheduled.
+//! The traffic of disks by the kernel's count, and its unscheduled part.
 
 use std::fmt;
 
-/// What the kernel counts of the block device below a disk, against what was admitted there.
+/// The traffic of the block device below a disk by the kernel's count, compared with the admitted
+/// bytes.
 ///
-/// It is that of the whole disk (of an array or volume with several disks: its own), since the
-/// scheduler was made, with the permits of all schedulers of the process. The kernel counts what
-/// a device has done; what this process writes it counts when memory or the device gets it
-/// (`/proc/self/io`), on whatever disk. So whose the bytes were is a bound, and right over a time
-/// that begins and ends without dirt: journal and metadata are nobody's, and what another disk
-/// got meanwhile may be taken for this one's.
-///
-/// Healthy is a small part that is unscheduled. Where it is not, see
-/// [what a permit orders](crate#what-a-permit-orders).
+/// It covers the whole disk (for an array or volume with several disks, the array or volume), since
+/// the scheduler was made, and the permits of all schedulers of the process. The kernel counts the
+/// bytes of a device when they are transferred. It counts the writes of this process when they
+/// reach memory or any device (`/proc/self/io`). So the origin of the bytes is only a bound, which
+/// is exact over a time that begins and ends without dirty pages. Journal and metadata belong to no
+/// process, and bytes of another disk may be taken for this one's. A small unscheduled part is
+/// healthy. If it is large, see [what a permit orders](crate#what-a-permit-orders).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceTraffic {
-    /// The name of the device, such as `nvme0n1`; of several, all; empty where none is below.
+    /// The name of the device, such as `nvme0n1`, or the names of several. Empty if there is none.
     pub device: String,
-    /// Why nothing is known, if so: the counters stand still then.
+    /// Why the traffic is unknown, if it is. Then the counters do not change.
     pub unknown_because: Option<String>,
-    /// What was read.
+    /// Reads.
     pub read: Traffic,
-    /// What was written.
+    /// Writes.
     pub written: Traffic,
-    /// What was discarded; the kernel does not say by whom.
+    /// Discards, whose origin the kernel does not report.
     pub discarded: Traffic,
-    /// Bytes that this process has written and no disk has shown, without those of buffered
-    /// writers: so much more of it may yet be written and pass no class, or has gone elsewhere.
+    /// Bytes that this process has written and that are not attributed to a device yet, without
+    /// those of buffered writers. They may still be written unscheduled, or went elsewhere.
     pub unattributed: u64,
-    /// The members of an array whose chunks lie on each member in turn (RAID0, striped volumes);
-    /// empty for other devices.
+    /// The members of a striped array (RAID0, striped volumes); empty for other devices.
     pub members: Vec<MemberTraffic>,
 }
 
-/// What a member of an array has in flight, by the kernel's count.
+/// The requests in flight of a member of an array, by the kernel's count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemberTraffic {
     /// The name of the member, such as `nvme1n1`.
     pub member: String,
-    /// How long requests were in flight there, summed over requests, in milliseconds, since the
-    /// scheduler was made. Per millisecond of time it is the mean number in flight.
+    /// The time for which requests were in flight there, summed over requests, in milliseconds,
+    /// since the scheduler was made. Its rate is the mean number in flight.
     pub in_flight_ms: u64,
 }
 
@@ -49,21 +47,21 @@ pub struct MemberTraffic {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Traffic {
-    /// What the device did.
+    /// The bytes that the device has transferred.
     pub done: u64,
-    /// What requests and permits that ended were for.
+    /// The bytes of completed requests and permits.
     pub admitted: u64,
-    /// How much of `done` was unscheduled, at least: permits around what memory has hide as much
-    /// for a second. Of writes that includes what was written back a second or more after the
-    /// permits that it was admitted with.
+    /// The least part of `done` that was unscheduled. Permits around page-cache hits hide as many
+    /// bytes for a second. For writes it includes bytes that were written back a second or more
+    /// after their permits.
     pub unscheduled: u64,
-    /// Of that, what this process wrote or had read. The rest is unknown: other processes, the
-    /// kernel for itself, or this process where several disks did more than was admitted.
+    /// The part of `unscheduled` that this process caused. The rest is unknown: other processes,
+    /// the kernel itself, or this process if several disks did more than was admitted.
     pub of_this_process: u64,
 }
 
 impl Traffic {
-    /// How much was unscheduled and is nobody's that is known.
+    /// The unscheduled bytes of unknown origin.
     pub const fn unknown(&self) -> u64 {
         self.unscheduled.saturating_sub(self.of_this_process)
     }
@@ -78,7 +76,7 @@ impl Traffic {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// The difference from `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -94,7 +92,7 @@ impl Traffic {
 impl fmt::Display for DeviceTraffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(why) = &self.unknown_because {
-            return write!(f, "unscheduled I/O is not known: {why}");
+            return write!(f, "unscheduled I/O is unknown: {why}");
         }
         let Self { device, read, written, discarded, unattributed, .. } = self;
         write!(
@@ -137,6 +135,6 @@ mod tests {
         );
         let unknown_because = Some(String::from("its files are in memory"));
         let hidden = DeviceTraffic { unknown_because, ..seen };
-        assert!(hidden.to_string().ends_with("not known: its files are in memory"));
+        assert!(hidden.to_string().ends_with("unknown: its files are in memory"));
     }
 }

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_range_or_a_file_is_refused() {
+    fn invalid_ranges_and_files_are_refused() {
         let file = tempfile::tempfile().unwrap();
         assert!(write_back(file.as_fd(), u64::MAX, 1).is_err());
         assert!(write_back(file.as_fd(), 0, u64::MAX).is_err());

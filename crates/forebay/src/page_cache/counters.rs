@@ -12,21 +12,22 @@ thread_local! {
     static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// What the reads of a class through the page cache found ([`Class::read_at`]), and what its writers
-/// left to the kernel.
+/// The counters of a class's reads through the page cache ([`Class::read_at`]), and the bytes that
+/// its writers left to the kernel.
 ///
 /// [`Class::read_at`]: crate::Class::read_at
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageCacheCounters {
-    /// Reads that found all of it in memory, and had no permit.
+    /// Reads that found all pages in memory, and needed no permit.
     pub hits: u64,
-    /// Reads with a permit: some of it was not there, or nobody could tell.
+    /// Reads with a permit: some pages were not in memory, or that was unknown.
     pub misses: u64,
-    /// Bytes that the disk read beyond what the misses asked for, and that were charged after it.
+    /// Bytes that the disk read in addition to the bytes of misses, and that were charged
+    /// afterwards.
     pub read_ahead: u64,
-    /// Dirty bytes that the kernel writes back by itself, unscheduled: they were refused a permit,
-    /// or had none 0.5 s after their [writer](crate::BufferedWriter) was dropped.
+    /// Dirty bytes that the kernel writes back unscheduled, because their permit was refused, or
+    /// was not granted within 0.5 s after their [writer](crate::BufferedWriter) was dropped.
     pub left_to_kernel: u64,
 }
 
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_many_threads_count_is_added_up() {
+    fn counts_of_many_threads_are_added_up() {
         let counts = ReadCounts::default();
         std::thread::scope(|scope| {
             for _ in 0..20 {

@@ -13,32 +13,33 @@ use super::calls::{residency, write_back};
 
 /// `RWF_DONTCACHE`, since Linux 6.14.
 const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
-/// Bytes that are written to see what comes of them.
+/// Bytes of the test write.
 const LEN: usize = 128 << 10;
 /// Pages leave memory a moment after their writeback has ended.
 const TRIES: u32 = 20;
 
-/// What works on the files of a directory, judged by what it does and not by what it answers: on an
-/// overlay `sync_file_range` succeeds and does nothing, and `cachestat` answers zeros.
+/// The page-cache features that work on the files of a directory. They are tested by their effects,
+/// not by their return values: on an overlay `sync_file_range` succeeds without an effect, and
+/// `cachestat` returns zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageCacheSupport {
-    /// What was written is seen in memory (`cachestat`, Linux 6.5).
+    /// Written pages are shown in memory (`cachestat`, Linux 6.5).
     pub residency: bool,
-    /// What was written is seen dirty before it is on the disk. It is not where a write goes to the
-    /// disk at once, and where there is no disk.
+    /// Written pages are shown as dirty before they are on the disk. This is not so if writes go to
+    /// the disk at once, or if there is no disk.
     pub dirty_pages: bool,
-    /// A range can be written back by itself (`sync_file_range`): seen dirty, then clean. Where it
-    /// cannot, parts of a file are written back by an `fdatasync` each.
+    /// A range can be written back alone (`sync_file_range`): its pages are shown as dirty before,
+    /// and as clean afterwards. Otherwise each part of a file is written back with an `fdatasync`.
     pub ranges: bool,
-    /// A write with `RWF_DONTCACHE` (Linux 6.14) leaves nothing in memory once it is on the disk.
+    /// A write with `RWF_DONTCACHE` (Linux 6.14) leaves no pages in memory after it is on the disk.
     pub uncached_writes: bool,
-    /// A read of what is in memory is done with `RWF_NOWAIT`.
+    /// A read of pages in memory succeeds with `RWF_NOWAIT`.
     pub reads_without_waiting: bool,
 }
 
 impl PageCacheSupport {
-    /// Tries it with a file without a name in `dir`.
+    /// Tests the features with an unnamed file in `dir`.
     ///
     /// # Errors
     /// No file can be made there, or it cannot be written.
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_of_a_directory_goes_together() {
+    fn findings_of_a_directory_are_printed_together() {
         let dir = tempfile::tempdir().unwrap();
         for dir in [dir.path(), Path::new("."), Path::new("/dev/shm")] {
             let Ok(support) = PageCacheSupport::of_directory(dir) else { continue };

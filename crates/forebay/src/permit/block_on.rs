@@ -10,8 +10,8 @@ use crate::sys::library_thread::is_library_thread;
 use crate::sys::sync::Clock;
 use crate::sys::waker::with_own;
 
-/// What `future` resolves to; the calling thread sleeps meanwhile. A thread of the library would wait
-/// for itself: there only what need not wait is done, and else `None` is returned.
+/// Returns the output of `future`; the calling thread sleeps until then. A thread of the library
+/// would wait for itself: there only what need not wait is done, and else `None` is returned.
 pub(crate) fn block_on<R>(future: impl Future<Output = R>) -> Option<R> {
     let mut future = pin!(future);
     let parking = Parking::take_place();

@@ -7,9 +7,9 @@ use forebay_core::{EnqueueError, GroupFull, Op, REQUEST_COST_MAX};
 use super::request::NoGrant;
 use crate::sys::fork::Forked;
 
-/// Why a permit was not granted. Becomes an [`io::Error`] with `?`, of which it
-/// is the source: of the kind `TimedOut` if the time has passed, `InvalidInput`
-/// if the request can never be granted, `QuotaExceeded` if the queue is full.
+/// Why a permit was not granted. `?` converts it to an [`io::Error`], of which it is the source.
+/// The kind is `TimedOut` if the time has passed, `InvalidInput` if the request can never be
+/// granted, and `QuotaExceeded` if the queue is full.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AdmitError {
@@ -44,8 +44,8 @@ pub enum AdmitError {
     },
     /// Larger than the disk should do at a time, and not to be done in parts.
     #[error(
-        "a {op:?} of {len} bytes keeps all others waiting: the disk `{disk}` should get no more \
-         than {most} bytes at a time; do it in parts (AdmitFor::in_parts)"
+        "a {op:?} of {len} bytes would delay all others: give the disk `{disk}` at most {most} \
+         bytes at a time; split it (AdmitFor::in_parts)"
     )]
     SeveralParts {
         /// The operation.
@@ -65,8 +65,8 @@ pub enum AdmitError {
     },
     /// More requests wait than the queue holds.
     #[error(
-        "as many requests wait for the disk `{disk}` or are in it as SchedulerBuilder::requests_max \
-         allows: wait for some"
+        "the disk `{disk}` has as many queued and executing requests as \
+         SchedulerBuilder::requests_max allows: wait for some"
     )]
     QueueFull {
         /// The disk.
@@ -83,7 +83,7 @@ pub enum AdmitError {
         /// How many queues it may have.
         shards_max: usize,
     },
-    /// The disk of what the permit is for cannot be looked up.
+    /// The disk of the permit's target cannot be looked up.
     #[error("cannot find the disk of the file that the permit is for: {0}")]
     Lookup(#[source] io::Error),
     /// What the permit is for is on a disk of another scheduler.
@@ -101,7 +101,7 @@ pub enum AdmitError {
     #[error(transparent)]
     Forked(#[from] Forked),
     /// The time given has passed.
-    #[error("no permit within the time given; ask again, or give more time")]
+    #[error("no permit was granted before the timeout; ask again, or use a longer one")]
     TimedOut,
     /// The thread that wakes waiting tasks cannot be started.
     #[error("cannot start the timer thread: {0}; allow the process more threads")]

@@ -87,19 +87,17 @@ const fn outcome<T>(result: &io::Result<T>) -> Outcome {
     if result.is_ok() { Outcome::Done } else { Outcome::Failed }
 }
 
-/// The permission to do one I/O now, or [several](crate::Class::admit_many).
-/// Dropping it says that the I/O is done; hold it for exactly as long as the I/O
-/// takes.
+/// Permission for one I/O now, or [several](crate::Class::admit_many). Hold it for exactly as long
+/// as the I/O takes: dropping it completes the I/O.
 ///
-/// Can be sent to any thread and held across `.await`. It counts as held by no
-/// thread: who has one and wants another, or uses a file, for the same piece of
-/// work before it drops the first, does so in the class
-/// [for its holder](crate::Class::nested_in).
+/// It can be sent to any thread and held across `.await`. It is not tracked as held by a thread. To
+/// get another permit, or to use a file, before it is dropped, use the class [for its
+/// holder](crate::Class::nested_in).
 ///
-/// One that is never dropped stops counting as unfinished work after 100 ms or
-/// eight windows, whichever is longer, and gives its place among
-/// [`requests_max`](crate::SchedulerBuilder::requests_max) away a second later
-/// if there is no other. To drop it after that does nothing.
+/// A permit that is not dropped stops counting as unfinished work after 100 ms or eight windows,
+/// whichever is longer. It loses its place in the queue
+/// ([`requests_max`](crate::SchedulerBuilder::requests_max)) a second later if there is no free
+/// place. Dropping it after that has no effect.
 #[must_use = "the I/O counts as done when the permit is dropped"]
 pub struct Permit {
     /// Taken when the I/O has ended.
@@ -120,28 +118,27 @@ impl Permit {
         Self { grant: Some(grant) }
     }
 
-    /// How many requests it is for: one, or the first of
-    /// [a batch](crate::Class::admit_many).
+    /// The number of its requests: one, or the first of [a batch](crate::Class::admit_many).
     pub fn requests(&self) -> usize {
         self.grant.as_ref().map_or(0, |grant| grant.requests().len())
     }
 
-    /// Ends the I/O of one request of several, by its place among them, with its
-    /// result, and gives its room back; dropping the permit ends the others.
-    /// Does nothing if there is no such request, or it has ended.
+    /// Completes one of several requests, by its index, with its result, and frees its room.
+    /// Dropping the permit completes the others. It has no effect if there is no such request, or
+    /// it has ended.
     pub fn complete_one<T>(&mut self, index: usize, result: &io::Result<T>) {
         if let Some(grant) = &self.grant {
             grant.end_one(index, outcome(result));
         }
     }
 
-    /// Ends the I/O with its result: an error is counted as one, and its
-    /// duration is not taken for the disk's latency.
+    /// Completes the I/O with its result. An error is counted as an error, and its duration does
+    /// not count as a latency of the disk.
     pub fn complete<T>(mut self, result: &io::Result<T>) {
         self.end(outcome(result));
     }
 
-    /// Ends the I/O as failed.
+    /// Completes the I/O with an error.
     pub fn fail(mut self) {
         self.end(Outcome::Failed);
     }
@@ -170,14 +167,12 @@ impl fmt::Debug for Permit {
     }
 }
 
-/// A [`Permit`] that the thread which asked for it holds, and that borrows the
-/// class it asked in.
+/// A [`Permit`] that is held by the thread which asked for it, and that borrows its class.
 ///
-/// As long as a thread holds one, what it asks for is a holder's, of permits,
-/// files and shards, on every disk: it waits for its turn and the disk's rate,
-/// but not for room in the disk, for there it could wait for somebody who waits
-/// for it. To keep the permit elsewhere, or to hand it to another thread or a
-/// task, [detach](Self::detach) it: then it is not this thread's any more.
+/// While a thread holds one, its other requests are nested: permits, and requests of files and
+/// shards, on every disk. They wait for their turn and the disk's rate, but not for room in the
+/// window, because its owner could be waiting for them. To keep the permit elsewhere, or to pass it
+/// to another thread or a task, [detach](Self::detach) it. Then this thread no longer holds it.
 #[must_use = "the I/O counts as done when the permit is dropped"]
 pub struct ThreadPermit<'a> {
     /// Taken when the I/O has ended.
@@ -207,7 +202,7 @@ impl<'a> ThreadPermit<'a> {
         self.end(outcome(result));
     }
 
-    /// Ends the I/O as failed.
+    /// Completes the I/O with an error.
     pub fn fail(mut self) {
         self.end(Outcome::Failed);
     }
@@ -224,8 +219,8 @@ impl<'a> ThreadPermit<'a> {
         }
     }
 
-    /// Makes it a permit that can be kept and sent anywhere, and that is held
-    /// by no thread.
+    /// Converts it to a permit that can be kept and sent anywhere, and that is not held by a
+    /// thread.
     pub fn detach(mut self) -> Permit {
         Permit { grant: self.grant.take().map(Grant::into_owned) }
     }

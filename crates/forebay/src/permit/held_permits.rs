@@ -1,4 +1,4 @@
-//! The permits that a thread holds: what it asks for meanwhile is a holder's.
+//! The permits that a thread holds: its further requests are nested.
 //!
 //! Two threads that each hold a permit and ask for another would wait for each
 //! other when the window is full. So while a holder waits, the window binds
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_after_it_lapsed_takes_nothing_from_others() {
+    fn dropping_a_lapsed_permit_affects_no_others() {
         let held = HeldPermits::nothing();
         let late: Vec<_> = (0..8).map(|_| add(&held, 0)).collect();
         let present: Vec<_> = (0..8).map(|_| add(&held, 100)).collect();

@@ -81,7 +81,7 @@ impl State {
         Ok((ticket, granted))
     }
 
-    /// Queues a request, if need be in the place of one that was forgotten.
+    /// Queues a request, if necessary at the place of one that was given up.
     pub(super) fn queue_request(
         &mut self,
         now: Time,

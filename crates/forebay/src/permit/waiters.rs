@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_granted_twice_is_told() {
+    fn a_double_grant_is_reported() {
         let group = IoGroup::new(GroupConfig::new(DiskModel::unmeasured(), Policy::Unlimited));
         let class = group.add_class(None, 100).unwrap();
         let now = Time::from_nanos(1);

@@ -51,8 +51,8 @@ fn agree(
             companion.disks.iter().find(shared).and_then(|other| differing(disk, other));
         if let Some(key) = differing {
             let message = format!(
-                "`{key}` of this disk is not as in `{other}`; measure again, or remove one of the \
-                 two files"
+                "`{key}` of this disk differs from that in `{other}`; measure again, or remove \
+                 one of the two files"
             );
             return Err(source.error(*at, message));
         }

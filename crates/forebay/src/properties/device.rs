@@ -8,7 +8,7 @@ use forebay_block::{DeviceNumber as Device, Machine, Stack};
 use super::DiskProperties;
 use super::coverage::Coverage;
 
-/// Why the properties do not say what the disk of a directory can do.
+/// Why the properties have no entry for the disk of a directory.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum PropertiesError {

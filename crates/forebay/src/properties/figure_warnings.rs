@@ -17,11 +17,12 @@ const PLAUSIBLE_BANDWIDTH: u64 = 20_000_000_000;
 const ANOTHER: u64 = 2;
 
 impl DiskProperties {
-    /// What looks wrong with the figures, a sentence for each: a bandwidth that is not in bytes
-    /// per second, operations that were counted with large requests, or regions of another disk.
-    /// Such figures are accepted.
+    /// Warnings about figures that are probably wrong, a sentence for each: a bandwidth that is not
+    /// in bytes per second, operations that were counted with large requests, or regions of another
+    /// disk.
     ///
-    /// A [`Scheduler`](crate::Scheduler) logs these sentences when it takes the figures over.
+    /// Such figures are accepted. A [`Scheduler`](crate::Scheduler) logs these sentences when it
+    /// loads the figures.
     pub fn figure_warnings(&self) -> Vec<String> {
         let rates = [
             ("read", self.read_iops, self.read_bandwidth),
@@ -32,7 +33,10 @@ impl DiskProperties {
         };
         let mut warnings: Vec<String> = rates.into_iter().filter_map(of).collect();
         warnings.extend(self.measured.renamed_keys.iter().map(|(old, new)| {
-            format!("the key `{old}` is `{new}` now; the old name is accepted for one release")
+            format!(
+                "the key `{old}` was renamed to `{new}`; the old name is accepted for one \
+                     release"
+            )
         }));
         let another = self
             .measured
@@ -48,9 +52,8 @@ impl DiskProperties {
         warnings
     }
 
-    /// Where a surface that ends at these reads per second, and at these bytes written per second,
-    /// ends at less than half or more than twice the figures of this disk, in words: then it is the
-    /// surface of another disk.
+    /// Describes the difference if a surface with these highest rates ends at less than half or
+    /// more than twice the figures of this disk. Then it is the surface of another disk.
     pub fn differing_ends(&self, read_iops: u64, write_bandwidth: u64) -> Option<String> {
         let ends = [
             (read_iops, "reads per second", "read_iops", self.read_iops),

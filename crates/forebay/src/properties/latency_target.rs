@@ -1,4 +1,4 @@
-//! Latency targets as people state them, and whether one asks for what no disk can do.
+//! Latency targets as text, and the check that a disk can meet one.
 
 use std::time::Duration;
 
@@ -32,11 +32,11 @@ impl TargetBelowBase {
     }
 }
 
-/// Reads a latency target, such as `p95=1ms`, `writes:p99.9=5ms` or `disk:p95=1ms`, or `off` for none.
-/// `p95=2goals`, which older versions wrote, is none either.
+/// Parses a latency target, such as `p95=1ms`, `writes:p99.9=5ms` or `disk:p95=1ms`, or `off` for
+/// none. `p95=2goals`, which older versions wrote, means none too.
 ///
 /// # Errors
-/// It is neither: what was expected.
+/// The text is invalid. The error says what was expected.
 pub fn parse_latency_target(text: &str) -> Result<Option<LatencyTarget>, String> {
     if text == "off" || is_of_goals(text) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What only a careful measurement knows of a disk: the keys of a `forebay.yaml` alongside
+//! Properties of a disk that only a measurement finds: the keys of a `forebay.yaml` in addition to
 //! Seastar's.
 
 use std::time::Duration;
@@ -10,31 +10,33 @@ use forebay_core::{
 
 use super::region::{MixRegion, RegionGoal};
 
-/// What a measurement knows of a disk alongside its rates; all of it optional.
+/// The measured properties of a disk in addition to its rates, all of them optional.
 ///
-/// From a file, each time is at most 100 seconds.
+/// In a file each time is at most 100 seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Latency of a small read that is alone in the disk.
+    /// The latency of a small read that is alone in the disk.
     pub base_latency: Option<Duration>,
     /// Reads.
     pub read: MeasuredDirection,
     /// Writes.
     pub write: MeasuredDirection,
-    /// Whether a head has to move: a read or write that [goes on](forebay_core::IoQueue::enqueue)
-    /// where another of its file ended takes the disk the time of its bytes alone.
+    /// Whether the disk has a head that seeks: a read or write that
+    /// [continues](forebay_core::IoQueue::enqueue) where another one of its file ended only takes
+    /// the time of its bytes.
     pub seeks: bool,
-    /// When the rates are a ceiling, and not prices alone: the disk gets no more than they say.
-    /// [`Ceiling::Always`] for a file with a `rate_factor` below 1.
+    /// When the rates are limits of the disk's work, and not only prices. [`Ceiling::Always`] for a
+    /// file with a `rate_factor` below 1.
     pub ceiling: Ceiling,
     /// The disk time of a flush.
     pub flush: Option<Duration>,
     /// The disk time of discards.
     pub discard: Option<DiscardCost>,
-    /// Which mixes of reads and writes keep which latency, at most
+    /// The regions of mixes of reads and writes that meet a latency, at most
     /// [`REGIONS_MAX`](super::REGIONS_MAX).
     pub regions: Vec<MixRegion>,
-    /// Which of them prices mixes; see [`DiskProperties::region`](super::DiskProperties::region).
+    /// The goal that chooses the region for pricing mixes; see
+    /// [`DiskProperties::region`](super::DiskProperties::region).
     pub region_goal: Option<RegionGoal>,
     /// Keys of the file that have a new name, as pairs of old and new name. The old names are
     /// accepted for one release.
@@ -44,57 +46,57 @@ pub struct Measured {
 /// One direction of a disk, as measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasuredDirection {
-    /// Disk time of requests by size, sizes rising, at most
-    /// [`LADDER_POINTS_MAX`](forebay_core::LADDER_POINTS_MAX); empty where it is not known.
+    /// The disk time of requests by size, in rising order, at most
+    /// [`LADDER_POINTS_MAX`](forebay_core::LADDER_POINTS_MAX). Empty if it is unknown.
     pub cost: Vec<CostAt>,
-    /// This many requests in flight keep the disk busy.
+    /// The number of requests in flight that keeps the disk busy.
     pub knee: Option<f64>,
-    /// Small requests per second in sequence. The scheduler has no use for it; `io.cost` of the
-    /// kernel does.
+    /// Sequential small requests per second. Only the kernel's `io.cost` uses it, not the
+    /// scheduler.
     pub sequential_iops: Option<u64>,
-    /// Whether the rates last.
+    /// Whether the rates are sustained.
     pub steadiness: Option<Steadiness>,
-    /// Whether the operations per second were seen behind buffers and credits.
+    /// Whether the operations per second were measured without write buffers and burst credits.
     pub iops_sustained: Option<Lasting>,
-    /// Whether the bytes per second were.
+    /// Whether the bytes per second were measured so.
     pub bandwidth_sustained: Option<Lasting>,
 }
 
-/// Whether a rate is what a disk keeps up, or what it does for a while.
+/// Whether a rate is sustained, or may be a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
-    /// It was seen behind whatever makes a disk faster at first.
+    /// It was measured after everything that makes a disk faster at first was used up.
     Yes,
-    /// That was not reached: the disk may be slower for long.
+    /// That was not reached: the disk may be slower in the long run.
     Unknown,
 }
 
-/// What requests of one size cost.
+/// The cost of requests of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostAt {
     /// Their size, 1 byte to 16 MiB.
     pub bytes: u64,
-    /// Disk time of one of them: the inverse of how many the disk does at most, to a nanosecond.
+    /// The disk time of one of them: the inverse of the highest rate, to a nanosecond.
     pub cost: Duration,
 }
 
-/// What is known of how a direction keeps its rates.
+/// How steady the rates of a direction are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steadiness {
-    /// Whether it was watched for long enough, and was level, to be called steady.
+    /// Whether the rate was observed for long enough, and was level.
     pub steady: bool,
-    /// How much higher the rate was at first than in the end, as a part of the latter.
+    /// By how much the first rate exceeds the last one, as a fraction of the latter.
     pub burst_excess: f64,
-    /// For how long it was watched, to a second.
+    /// For how long the rate was observed, to a second.
     pub observed: Duration,
 }
 
-/// The disk time of discards: so much for each, and so much for their bytes.
+/// The disk time of discards, per command and per GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiscardCost {
-    /// For each command.
+    /// The disk time of each command.
     pub command: Duration,
-    /// For each GiB.
+    /// The disk time of each GiB.
     pub gib: Duration,
 }
 
@@ -122,8 +124,8 @@ impl Measured {
 }
 
 impl MeasuredDirection {
-    /// Why costs and rates cannot be of the same disk, if so: the operations at 4 KiB, and the
-    /// bandwidth at the size that reaches most, are within 5 %.
+    /// A message if costs and rates contradict each other: the operations at 4 KiB, and the best
+    /// bandwidth of all sizes, must be within 5 % of the rates.
     pub fn contradiction(&self, iops: u64, bandwidth: u64) -> Option<String> {
         if self.cost.is_empty() { None } else { contradiction(&self.cost, iops, bandwidth) }
     }
@@ -146,7 +148,7 @@ pub(super) fn contradiction(cost: &[CostAt], iops: u64, bandwidth: u64) -> Optio
         (found / stated.max(1) as f64 - 1.0).abs() > AGREEMENT
     };
     pairs.into_iter().find(wrong).map(|(what, found, stated)| {
-        format!("by these costs the disk does {found:.0} {what} per second, by its rates {stated}")
+        format!("these costs amount to {found:.0} {what} per second, and the rates state {stated}")
     })
 }
 

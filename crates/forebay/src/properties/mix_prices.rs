@@ -1,4 +1,4 @@
-//! What a region makes of the costs of mixes.
+//! The prices of mixes from a region.
 
 use forebay_core::{DiskModel, DiskTime, MIX_PRICES, MixPrices, ModelError, Op, PRICE_ONE, Policy};
 

@@ -1,4 +1,4 @@
-//! The io-properties file: what each disk can do, and which files lie on it.
+//! The io-properties file: the rates of each disk, and its mountpoints.
 //!
 //! The format is the one of Seastar, unchanged, so that files made by its `iotune` or shipped
 //! for a machine work as they are: a mapping with the single section `disks`, a list with one
@@ -16,33 +16,33 @@
 //! | `rate_factor` | optional: all four rates are multiplied by it |
 //! | `max_cost_function` | optional, of Redpanda's Seastar: which cost function to use |
 //!
-//! Numbers are [`Quantity`]s: `100k` is 102,400, for operations too. Rates that look like those of
-//! something else are accepted with a warning: [`DiskProperties::figure_warnings`].
+//! Numbers are [`Quantity`]s: `100k` is 102,400, for operations too. Rates that are probably wrong
+//! are accepted with a warning: [`DiskProperties::figure_warnings`].
 //!
-//! A `forebay.yaml`, which `forebay tune` writes alongside such a file, has these keys too, and
-//! more that only forebay knows, see [`Measured`]. Each is optional:
+//! A `forebay.yaml`, which `forebay tune` writes next to such a file, has these keys too, and more
+//! that only forebay uses, see [`Measured`]. Each is optional:
 //!
 //! | key | meaning |
 //! |---|---|
 //! | `io_properties` | at the top: the file of the same disks for Seastar, in the same directory; it may be missing, and must not say anything else |
-//! | `latency_target` | what requests may take from enqueueing to completion under load: `p95=1ms` of reads, `writes:p99.9=5ms`, `disk:p95=1ms` in the disk, or `off` |
+//! | `latency_target` | the longest time of requests from enqueueing to completion under load: `p95=1ms` of reads, `writes:p99.9=5ms`, `disk:p95=1ms` in the disk, or `off` |
 //! | `shared` | whether processes with the library share the disk: `true`, or `{path: FILE}` |
-//! | `share_of_disk` | the part that this process has, whatever others do |
+//! | `share_of_disk` | the fixed part of the disk for this process |
 //! | `base_latency_us` | of one small read at a time |
-//! | `seeks` | whether a request that goes on where one of its file ended takes its bytes alone |
-//! | `ceiling` | whether the rates are a ceiling, and not prices alone; true with a `rate_factor` below 1 |
-//! | `burst` | whether the rates are what lasts alongside a burst: they are a ceiling once it is over |
+//! | `seeks` | whether a request that continues where one of its file ended is charged only for its bytes |
+//! | `ceiling` | whether the rates are limits, and not only prices; true with a `rate_factor` below 1 |
+//! | `burst` | whether the rates are the sustained ones after a burst: they are limits once it is over |
 //! | `read_cost_ns`, `write_cost_ns` | lists of `[bytes, nanoseconds of disk time]`, sizes rising |
 //! | `read_knee`, `write_knee` | requests in flight that keep the disk busy |
 //! | `read_sequential_iops`, `write_sequential_iops` | small requests per second in sequence |
 //! | `flush_us` | disk time of a flush |
 //! | `discard_us`, `discard_gib_us` | disk time of each discard, and of each GiB |
-//! | `read_steady`, `write_steady` | whether the rates were seen to last |
-//! | `read_burst_excess`, `write_burst_excess` | how much higher they were at first, as a part |
-//! | `read_observed_s`, `write_observed_s` | for how long they were watched |
-//! | `read_iops_sustained`, `read_bandwidth_sustained`, `write_iops_sustained`, `write_bandwidth_sustained` | `true` where the rate was seen behind buffers and credits, `unknown` where it may be a burst |
-//! | `regions` | which mixes of reads and writes keep which latency: see [`MixRegion`] |
-//! | `region_goal` | which of these regions prices mixes: see [`RegionGoal`] |
+//! | `read_steady`, `write_steady` | whether the rates were observed for long enough, and were level |
+//! | `read_burst_excess`, `write_burst_excess` | by which fraction they were higher at first |
+//! | `read_observed_s`, `write_observed_s` | for how long they were observed |
+//! | `read_iops_sustained`, `read_bandwidth_sustained`, `write_iops_sustained`, `write_bandwidth_sustained` | `true` if the rate was measured without buffers and credits, `unknown` if it may be a burst |
+//! | `regions` | the mixes of reads and writes that meet a latency: see [`MixRegion`] |
+//! | `region_goal` | the goal that chooses the region for pricing mixes: see [`RegionGoal`] |
 //!
 //! ```
 //! use forebay::properties::Properties;
@@ -107,10 +107,10 @@ pub struct Properties {
     pub disks: Vec<DiskProperties>,
 }
 
-/// What one disk can do.
+/// The properties of one disk.
 ///
-/// From a file, the rates are positive, at most 100 million operations and 10^12 bytes per
-/// second, and already multiplied by the file's `rate_factor`.
+/// In a file the rates are positive, at most 100 million operations and 10^12 bytes per second.
+/// Here they are already multiplied by the file's `rate_factor`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskProperties {
     /// Directories on the disk, or its block devices; at least one.
@@ -127,20 +127,20 @@ pub struct DiskProperties {
     pub read_saturation_length: Option<u64>,
     /// The smallest write, in bytes, that reaches `write_bandwidth`; at most 16 MiB.
     pub write_saturation_length: Option<u64>,
-    /// The real sector size, in bytes, where the disk misreports it: a power of two from 512
-    /// to 1 MiB. [Direct](crate::DirectFile::is_direct) files of the disk are written in multiples
-    /// of it, and reads and writes cost whole sectors.
+    /// The real sector size, in bytes, if the disk misreports it: a power of two from 512 to 1 MiB.
+    /// [Direct](crate::DirectFile::is_direct) files of the disk are written in multiples of it, and
+    /// reads and writes cost whole sectors.
     pub physical_block_size: Option<u64>,
-    /// Whether reads and writes each have the whole disk to themselves.
+    /// Whether reads and writes do not disturb each other.
     pub duplex: bool,
-    /// Whether to charge the larger of an operation's two costs instead of their sum, where the
-    /// file says so.
+    /// Whether to charge the higher one of an operation's two costs instead of their sum, if the
+    /// file has this key.
     pub max_cost_function: Option<bool>,
-    /// What requests may take under load.
+    /// The latency target under load.
     pub latency_target: Option<LatencyTarget>,
     /// Whether other processes use the disk too.
     pub sharing: Sharing,
-    /// What only a measurement knows, from a `forebay.yaml`.
+    /// The further measured properties, from a `forebay.yaml`.
     pub measured: Measured,
 }
 
@@ -149,7 +149,7 @@ pub struct DiskProperties {
 const SATURATION_LENGTH_MIN: u64 = 8192;
 
 impl DiskProperties {
-    /// A disk of these rates at `mountpoints`, of which nothing else is said.
+    /// A disk with these rates at `mountpoints`, without further properties.
     pub fn from_rates(rates: &DiskRates, mountpoints: Vec<PathBuf>) -> Self {
         Self {
             mountpoints,
@@ -178,8 +178,8 @@ impl DiskProperties {
         }
     }
 
-    /// The keys of the rates that were measured and not seen to last: the disk may be slower once
-    /// its buffers are full and its credits used up.
+    /// The keys of the measured rates that may not be sustained: the disk may be slower after its
+    /// buffers are full and its credits are used up.
     pub fn not_sustained(&self) -> impl Iterator<Item = &'static str> + use<> {
         let Measured { read, write, .. } = &self.measured;
         let rates = [
@@ -192,9 +192,8 @@ impl DiskProperties {
         unknown.map(|(name, _)| name)
     }
 
-    /// What requests cost: as measured size by size where that is known; else
-    /// Seastar's sum of two costs if `max_cost_function` is false, else exactly
-    /// what the rates say at the sizes they belong to.
+    /// The cost model: the measured costs of each size if they are known, else Seastar's sum of two
+    /// costs if `max_cost_function` is false, else a model that matches the rates at their sizes.
     ///
     /// # Errors
     /// A rate is zero or more than a model accepts, or measured sizes do not rise.
@@ -274,8 +273,8 @@ impl Properties {
 
     /// Reads and parses the io-properties file, or the `forebay.yaml`, at `path`.
     ///
-    /// Either is enough. The io-properties that a `forebay.yaml` names may be missing; where they
-    /// are there, both must say the same.
+    /// Either is enough. The io-properties file that a `forebay.yaml` names may be missing. If it
+    /// exists, both must agree.
     ///
     /// # Errors
     /// As [`Properties::parse`]; also when a file cannot be read, is longer than
@@ -286,16 +285,16 @@ impl Properties {
     }
 
     /// The disk that holds `dir`: the one with a mountpoint on the same file system, else on the
-    /// nearest device below it. [`Scheduler::disk_of`](crate::Scheduler::disk_of) says what is
-    /// below what.
+    /// nearest device below it.
     ///
-    /// A file system mounted below a mountpoint is not covered by it, unless it is on the same
-    /// disk. A mountpoint that is a block device stands for that device, and so does a `dir` that
-    /// is one.
+    /// [`Scheduler::disk_of`](crate::Scheduler::disk_of) describes which devices are below others.
+    /// A mountpoint does not cover file systems that are mounted below it, unless they are on the
+    /// same disk. A mountpoint that is a block device stands for that device, and so does a `dir`
+    /// that is one.
     ///
     /// # Errors
-    /// `dir` or a mountpoint does not exist or cannot be looked up, no mountpoint is on
-    /// what `dir` lies on, or mountpoints of two disks are on its file system.
+    /// `dir` or a mountpoint does not exist or cannot be looked up, no mountpoint is on a disk of
+    /// `dir`, or mountpoints of two disks are on its file system.
     pub fn disk_for(&self, dir: &Path) -> Result<&DiskProperties, PropertiesError> {
         device::disk_for(&self.disks, dir, &Machine::this())
     }
@@ -310,14 +309,15 @@ impl Properties {
     }
 
     /// The text of a `forebay.yaml` with this content, which [`Properties::parse`] reads back, and
-    /// which names the file `io_properties` alongside it.
+    /// which names the file `io_properties` next to it.
     pub fn to_forebay_yaml(&self, io_properties: &str) -> String {
         yaml::forebay(&self.disks, Some(io_properties))
     }
 
-    /// The text of a file of the disks alone, which [`Properties::parse`] reads back: as Seastar
-    /// reads it, or where a disk [seeks](Measured::seeks), or has a [ceiling](Measured::ceiling) or a
-    /// [latency target](DiskProperties::latency_target), a `forebay.yaml`: Seastar has no word for that.
+    /// The text of a file of only the disks, which [`Properties::parse`] reads back. It is an
+    /// io-properties file, which Seastar reads. If a disk [seeks](Measured::seeks), or has a
+    /// [ceiling](Measured::ceiling) or a [latency target](DiskProperties::latency_target), it is a
+    /// `forebay.yaml`, because Seastar has no key for that.
     pub fn to_yaml_alone(&self) -> String {
         let is_beyond_seastar = |disk: &DiskProperties| {
             let Measured { seeks, ceiling, .. } = &disk.measured;
@@ -330,11 +330,11 @@ impl Properties {
         }
     }
 
-    /// The `text` of a `forebay.yaml` of one disk with these `regions` instead of those that it
-    /// has; comments and all else stay as they are.
+    /// The `text` of a `forebay.yaml` of one disk with its regions replaced by `regions`.
     ///
-    /// None where the text is no such file, describes several disks, or is not in the usual form,
-    /// a line for each key and the disks at its end.
+    /// Comments and everything else are not changed. `None` if the text is not such a file,
+    /// describes several disks, or is not in the usual form with one line per key and the disks at
+    /// its end.
     pub fn with_regions(text: &str, regions: &[MixRegion]) -> Option<String> {
         edit::with_regions(text, regions)
     }

@@ -1,4 +1,4 @@
-//! Which of a disk's regions prices mixes.
+//! The choice of the region for pricing mixes.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,11 +15,11 @@ const GOAL_LEN: u64 = 128 << 10;
 /// A region whose latency is longer or shorter by more than this factor is of another goal.
 const NEAR: f64 = 2.0;
 
-/// A region, and the goal that it was chosen for. Displays as the latency that it keeps and, where
-/// that is another, the one that was asked for.
+/// A region, and the goal for which it was chosen. It displays as the latency that the region meets
+/// and, if that differs, the goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RegionChoice<'a> {
-    /// The one of all regions that is nearest to the goal.
+    /// The region nearest to the goal.
     pub region: &'a MixRegion,
     /// The goal.
     pub asked: RegionGoal,
@@ -27,7 +27,7 @@ pub struct RegionChoice<'a> {
 
 impl RegionChoice<'_> {
     /// Whether the region is of another percentile, or of more than twice the latency or less than
-    /// half of it: then it says little of what was asked for.
+    /// half of it, so that it fits the goal badly.
     pub fn is_far(&self) -> bool {
         let (percentiles, factor) = self.distance();
         percentiles > 0.0 || factor > NEAR
@@ -65,11 +65,11 @@ impl DiskProperties {
 
     /// The region by which `policy` prices mixes: of the percentile nearest to that of
     /// [`region_goal`](super::Measured::region_goal), the one nearest in latency, longer or
-    /// shorter. Without that, the goal is the [latency target](Self::latency_target) of reads, or
-    /// else what the window promises: p95 within two effective goals.
+    /// shorter.
     ///
-    /// None where there are no regions, or reads and writes have a budget each, or the policy has
-    /// no use for it.
+    /// Without that, the goal is the [latency target](Self::latency_target) of reads, or else p95
+    /// within two effective goals. `None` if there are no regions, if reads and writes have
+    /// separate budgets, or if the policy uses none.
     pub fn region_choice(&self, policy: &Policy) -> Option<RegionChoice<'_>> {
         let Policy::PaceWindow { latency_goal, base_latency } = *policy else { return None };
         let latency_goal = if latency_goal.is_zero() { LATENCY_GOAL_DEFAULT } else { latency_goal };
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::properties::{RADIUS_ONE, REGION_RADII};
 
-    /// What is said of a disk with a region for p95 = 1 ms and one for 4 ms.
+    /// The message for a disk with a region for p95 = 1 ms and one for 4 ms.
     fn said(percentile: f64, micros: u64) -> (String, bool) {
         let rates = DiskRates {
             read_iops: 100_000,

@@ -1,4 +1,4 @@
-//! Which part of a disk this process has.
+//! The part of a disk that this process has.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,17 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sharing {
-    /// This process has the disk alone.
+    /// Only this process uses the disk.
     #[default]
     Alone,
-    /// Processes with the library divide it by the shares of their classes, and tell each other what
-    /// they want in a file.
+    /// Processes with the library divide it by the shares of their classes, and communicate through
+    /// a file.
     Segment {
         /// The file, the same in each process. Unless stated it is named after the device, in
         /// `$XDG_RUNTIME_DIR/forebay` or `/run/forebay`.
         path: Option<PathBuf>,
     },
-    /// This process has this many millionths of it, whatever others do.
+    /// This process has a fixed part of it, in millionths.
     Part(u32),
 }
 

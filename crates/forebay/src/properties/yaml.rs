@@ -18,8 +18,8 @@ pub(super) fn io_properties(disks: &[DiskProperties]) -> String {
 
 /// A file for forebay, alongside one for Seastar if that has a name.
 pub(super) fn forebay(disks: &[DiskProperties], io_properties: Option<&str>) -> String {
-    let beside = io_properties.map(|name| format!("io_properties: {}\n", scalar(name)));
-    let mut text = beside.unwrap_or_default() + "disks:\n";
+    let companion = io_properties.map(|name| format!("io_properties: {}\n", scalar(name)));
+    let mut text = companion.unwrap_or_default() + "disks:\n";
     for disk in disks {
         let mut lines = rates(disk);
         lines.extend(disk.latency_target.map(|target| format!("latency_target: {target}")));

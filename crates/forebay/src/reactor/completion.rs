@@ -1,4 +1,4 @@
-//! What comes of a shard's operations.
+//! The completions of a shard's operations.
 
 use std::io;
 
@@ -6,36 +6,34 @@ use forebay_driver::{OperationId, Resent};
 
 use crate::engine::{Operation, Retries};
 
-/// An operation that has ended.
+/// A completed operation.
 #[derive(Debug)]
 pub struct Completion {
-    /// What it was known by.
+    /// The id of the operation.
     pub id: OperationId,
-    /// Bytes transferred, which are fewer than asked for at the end of the
-    /// file, or where a later part of a large request failed; zero for what
-    /// transfers none. Or the error of the disk; `ECANCELED` when cancelled.
+    /// The number of bytes transferred, or the error. There are fewer bytes than requested at the
+    /// end of the file, or if a later part of a large request failed; 0 for operations that
+    /// transfer none. The error is `ECANCELED` if it was cancelled.
     pub result: io::Result<usize>,
     /// The operation as it was submitted, with its buffers.
     pub operation: Operation,
-    /// From its submission to the dispatch of its last part, in nanoseconds.
+    /// The time from its submission to the dispatch of its last part, in nanoseconds.
     pub queue_nanos: u64,
-    /// From there to its end, in nanoseconds.
+    /// The time from that dispatch to its end, in nanoseconds.
     pub disk_nanos: u64,
 }
 
-/// What a shard did more than once, reads and writes apart, and what never
-/// should have happened.
+/// Counters of a shard's repeated operations, separately for reads and writes, and of broken
+/// invariants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShardCounters {
-    /// Tried without blocking in vain: see
-    /// [`Engine::retries`](crate::engine::Engine::retries).
+    /// Failed attempts without blocking: see [`Engine::retries`](crate::engine::Engine::retries).
     pub would_block: Retries,
-    /// The rest requested again after a short transfer.
+    /// Requests for the rest after a short transfer.
     pub short_transfers: Retries,
-    /// Requested again because the kernel said so (`EAGAIN`, `EINTR`).
+    /// Repetitions after temporary errors of the kernel (`EAGAIN`, `EINTR`).
     pub transient_errors: Retries,
-    /// How often its state was impossible: each is a bug of this library. The
-    /// first is told in the log.
+    /// The number of broken invariants. Each is a bug of this library. The first one is logged.
     pub bugs: u64,
 }
 

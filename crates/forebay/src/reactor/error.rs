@@ -1,4 +1,4 @@
-//! Why there is no shard, or it does not take an operation.
+//! Errors of making a shard and of submitting operations.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::engine::PushError;
 use crate::sys::fork::Forked;
 use crate::validation::RequestError;
 
-/// Why there is no shard.
+/// Why a shard could not be made.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
@@ -24,16 +24,16 @@ pub enum ShardError {
         /// How many there may be.
         full: GroupFull,
     },
-    /// The engine cannot be had as it was configured.
+    /// The engine cannot be made as configured.
     #[error("no I/O engine: {0}")]
     Engine(#[from] io::Error),
 }
 
-/// Why an operation was not taken.
+/// Why an operation was not accepted.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// More requests wait than the queue holds.
+    /// The queue is full.
     #[error("the I/O queue is full: wait until some of its requests have ended")]
     Full,
     /// This is a child of the process that made the shard.
@@ -60,8 +60,7 @@ pub enum SubmitError {
         /// Its name.
         class: String,
     },
-    /// No disk could execute it: a buffer is not aligned as the file needs it,
-    /// or a range is none.
+    /// No disk could execute it: a buffer is not aligned, or a range is invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The engine cannot do this.

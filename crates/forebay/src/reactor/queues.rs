@@ -133,7 +133,7 @@ impl JoinedGroup {
     }
 }
 
-/// For each queue: what is counted for all of them is told by the first.
+/// For each queue: the first one reports the counters of all.
 fn first_queue_only(retries: Retries) -> impl Iterator<Item = Retries> {
     std::iter::once(retries).chain(std::iter::repeat(Retries::default()))
 }

@@ -23,7 +23,7 @@ pub(crate) trait Node: Copy + Send + 'static {
     fn remove(self, io: &IoGroup) -> Result<(), ClassError>;
     fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError>;
     fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError>;
-    /// The group is told what it is called, if it has requests of its own.
+    /// The group gets its name, if it has requests of its own.
     fn name(self, group: &GroupState, name: &str);
 }
 
@@ -77,7 +77,7 @@ impl Node for ClassGroupId {
     fn name(self, _: &GroupState, _: &str) {}
 }
 
-/// What new disks are told of a class.
+/// The data of a class for new disks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) shares: u32,

@@ -1,4 +1,4 @@
-//! What the configuration says of a disk.
+//! The configuration of a disk.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,17 +29,15 @@ pub struct DiskConfig {
 }
 
 impl DiskConfig {
-    /// A disk of these rates: the vendor's figures are enough to start with.
-    /// It holds no files until it has a [mountpoint](Self::mountpoint), but
-    /// grants permits under its name.
+    /// A disk with these rates. The vendor's figures are enough to begin with. It holds no files
+    /// until it has a [mountpoint](Self::mountpoint), but grants permits under its name.
     pub fn new(name: impl Into<String>, rates: DiskRates) -> Self {
         let properties = DiskProperties::from_rates(&rates, Vec::new());
         Self::of(name.into(), properties)
     }
 
-    /// The disk of an entry of an io-properties file, under the name of its
-    /// first mountpoint. Where it is `duplex`, reads have a budget and all
-    /// other requests another, each as if it were alone.
+    /// The disk of an entry of an io-properties file, under the name of its first mountpoint. If it
+    /// is `duplex`, reads and all other requests have separate budgets, each as if it were alone.
     pub fn from_properties(properties: &DiskProperties) -> Self {
         let first = properties.mountpoints.first();
         let name = first.map(|path| path.display().to_string()).unwrap_or_default();
@@ -59,73 +57,74 @@ impl DiskConfig {
         self
     }
 
-    /// Sets when requests may go to the disk; [`Policy::pace_window`] unless set.
+    /// Sets the policy, which decides when requests are dispatched; [`Policy::pace_window`] unless
+    /// set.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Sets in which order classes are served; [`ServiceOrder::StartTime`] unless set.
-    /// `ServiceOrder::ExponentialDecay` (feature `history` of the core) is there to compare with.
+    /// Sets the order in which classes are served; [`ServiceOrder::StartTime`] unless set.
+    /// `ServiceOrder::ExponentialDecay` (feature `history` of the core) is for comparisons.
     #[must_use]
     pub fn order(mut self, order: ServiceOrder) -> Self {
         self.order = order;
         self
     }
 
-    /// Sets what requests may take under load, or that nothing is promised; what the properties
-    /// say unless set. [`Control::Adaptive`] makes the window smaller while the target is missed. Only
-    /// [`Policy::PaceWindow`] has a target.
+    /// Sets the latency target under load, or `None` for no target; that of the properties unless
+    /// set.
     ///
-    /// Permits count too: hold them around the I/O alone.
+    /// [`Control::Adaptive`] makes the window smaller while the target is missed. Only
+    /// [`Policy::PaceWindow`] has a target. Permits count too, so hold them only during the I/O.
     #[must_use]
     pub fn latency_target(mut self, target: Option<LatencyTarget>) -> Self {
         self.properties.latency_target = target;
         self
     }
 
-    /// Sets what decides how much work [`Policy::PaceWindow`] sends to the disk;
-    /// [`Control::Adaptive`] unless set. A disk that is applied again keeps the control that it was
-    /// made with.
+    /// Sets how [`Policy::PaceWindow`] decides how much work is sent to the disk;
+    /// [`Control::Adaptive`] unless set. A reload does not change the control of a disk.
     #[must_use]
     pub fn control(mut self, control: Control) -> Self {
         self.control = control;
         self
     }
 
-    /// Gives reads a budget and all other requests another, each as if it were
-    /// alone, for a disk whose directions do not disturb each other.
+    /// Gives reads and all other requests separate budgets, each as if it were alone, for a disk
+    /// whose directions do not disturb each other.
     #[must_use]
     pub fn duplex(mut self, duplex: bool) -> Self {
         self.properties.duplex = duplex;
         self
     }
 
-    /// Gives this process a fixed part of the disk, above 0 and up to 1, whatever other processes do
-    /// and whether they have this library or not. [`Policy::PaceWindow`] and [`Policy::TokenBucket`]
-    /// alone follow it, and what this says of [`DiskConfig::shared`] holds for it too.
+    /// Gives this process a fixed part of the disk, above 0 and up to 1, independent of other
+    /// processes. It only has an effect with [`Policy::PaceWindow`] and [`Policy::TokenBucket`].
+    /// While it applies, trials pause as with [`DiskConfig::shared`].
     #[must_use]
     pub fn share_of_disk(mut self, part: f64) -> Self {
         self.properties.sharing = Sharing::part(part);
         self
     }
 
-    /// Shares the disk with other processes of the same user that do the same: by the shares of the
-    /// classes in which each has work, and what one leaves unused the others get. They find each other
-    /// by a file named after the device of the first mountpoint, in `$XDG_RUNTIME_DIR/forebay` or
-    /// `/run/forebay`; see also [`Sharing::Segment`]. All should have the same figures of the disk.
+    /// Shares the disk with other processes of the same user that do the same.
     ///
-    /// While others use the disk the figures say how much goes, and trials pause, a latency target is
-    /// not followed, and no base latency is learnt: one process cannot tell what the others cause.
+    /// They divide it by the shares of the classes in which each has work, and the others get what
+    /// one leaves unused. They find each other by a file named after the device of the first
+    /// mountpoint, in `$XDG_RUNTIME_DIR/forebay` or `/run/forebay`; see also [`Sharing::Segment`].
+    /// All should have the same figures of the disk. While others use the disk, the figures
+    /// determine the rate, trials pause, a latency target has no effect, and no base latency is
+    /// learnt, because latencies are caused by all.
     #[must_use]
     pub fn shared(mut self) -> Self {
         self.properties.sharing = Sharing::Segment { path: None };
         self
     }
 
-    /// [Shares](Self::shared) the disk by the file at `path`, for disks whose device is not known or
-    /// processes that do not see the same one.
+    /// [Shares](Self::shared) the disk through the file at `path`, for disks without a known
+    /// device, or for processes that see different ones.
     #[must_use]
     pub fn shared_at(mut self, path: impl Into<PathBuf>) -> Self {
         self.properties.sharing = Sharing::Segment { path: Some(path.into()) };

@@ -1,4 +1,4 @@
-//! Why a scheduler or its classes cannot be as they were configured.
+//! Errors of the configuration of a scheduler and its classes.
 
 use std::io;
 use std::path::PathBuf;
@@ -48,10 +48,10 @@ pub enum ClassError {
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerError {
-    /// The io-properties are not as they must be.
+    /// The io-properties are invalid.
     #[error(transparent)]
     Properties(#[from] ConfigError),
-    /// The rates of a disk make no model.
+    /// The rates of a disk are out of range.
     #[error("the rates of the disk `{disk}`: {source}")]
     Rates {
         /// Name of the disk.
@@ -59,7 +59,7 @@ pub enum SchedulerError {
         /// What is wrong with them.
         source: ModelError,
     },
-    /// The latency target of a disk asks for what it cannot do.
+    /// The disk cannot meet its latency target.
     #[error("the disk `{disk}`: {source}")]
     LatencyTarget {
         /// Name of the disk.
@@ -100,7 +100,7 @@ pub enum SchedulerError {
         /// What is wrong.
         source: SharedMemoryError,
     },
-    /// Two disks have one name.
+    /// Two disks have the same name.
     #[error("there are two disks named `{name}`; give one of them another name")]
     NameTwice {
         /// The name.
@@ -117,7 +117,7 @@ pub enum SchedulerError {
         /// What the properties say now.
         duplex: bool,
     },
-    /// More disks than there is room for.
+    /// There are too many disks.
     #[error("{count} disks; at most {DISKS_MAX} are possible: leave some to the default disk")]
     DisksMax {
         /// How many there would be.
@@ -154,7 +154,7 @@ pub enum SchedulerError {
         /// How many queues the I/O group may have.
         shards_max: usize,
     },
-    /// A class cannot be on a disk.
+    /// A class could not be added to a disk.
     #[error(transparent)]
     Class(#[from] ClassError),
     /// This is a child of the process that made the scheduler.

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_believed_for_a_second_and_of_so_many_mounts() {
+    fn look_ups_are_cached_for_a_second_and_a_bounded_number_of_mounts() {
         let mut lookups = Lookups::default();
         let at = |nanos| Time::from_nanos(5 + nanos);
         lookups.add(&stat(1), at(0), None);

@@ -1,4 +1,4 @@
-//! Files on disks that nobody has described.
+//! Files on disks without an entry.
 
 use std::collections::HashSet;
 use std::io;
@@ -16,12 +16,12 @@ use crate::sys::lock::Lock;
 /// containers come and go.
 const TOLD_MAX: usize = 1024;
 
-/// What becomes of files whose disk is in no entry; see
+/// The treatment of files on disks without an entry; see
 /// [`SchedulerBuilder::unlisted`](crate::SchedulerBuilder::unlisted).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unlisted {
-    /// They belong to the disk [`default`](crate::DEFAULT_DISK), which nothing limits.
+    /// They belong to the disk [`default`](crate::DEFAULT_DISK), which has no limit.
     #[default]
     Default,
     /// Looking them up and opening them is an error, an [`UnlistedError`].
@@ -41,7 +41,7 @@ pub struct UnlistedError {
     pub path: PathBuf,
     /// The device or file system that it is on.
     pub device: DeviceNumber,
-    /// Where that is mounted, as far as it can be seen.
+    /// The mountpoint of that, if it is known.
     pub mountpoint: Option<PathBuf>,
 }
 

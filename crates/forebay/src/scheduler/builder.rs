@@ -1,4 +1,4 @@
-//! Making a scheduler.
+//! The builder of a scheduler.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,10 +24,10 @@ const DEFAULT_CLASS_SHARES: u32 = 100;
 /// that are gone and of which permits are still held.
 const PLACES_MAX: usize = 2 * DISKS_MAX + 1;
 const REQUESTS_MAX: u32 = 1 << 20;
-/// Requests that were longer in the disk are told, unless another time is set.
+/// Requests that took longer in the disk are reported, unless another time is set.
 const SLOW_FROM: Duration = Duration::from_secs(1);
 
-/// What a [`Scheduler`] is made of; see [`Scheduler::builder`].
+/// The configuration of a [`Scheduler`]; see [`Scheduler::builder`].
 #[derive(Clone, Debug)]
 pub struct SchedulerBuilder {
     disks: Vec<DiskConfig>,
@@ -37,7 +37,7 @@ pub struct SchedulerBuilder {
 }
 
 impl Scheduler {
-    /// A scheduler made of values.
+    /// A builder, for a scheduler without a properties file.
     pub fn builder() -> SchedulerBuilder {
         SchedulerBuilder::new()
     }
@@ -53,8 +53,8 @@ impl SchedulerBuilder {
         Self { disks: Vec::new(), unlisted, layout, hook }
     }
 
-    /// Adds a disk, with a budget of its own. The first one added is the one
-    /// that classes mean unless told otherwise.
+    /// Adds a disk, with a budget of its own. Classes use the first disk unless [another
+    /// one](Class::on) is chosen.
     #[must_use]
     pub fn disk(mut self, disk: DiskConfig) -> Self {
         self.disks.push(disk);
@@ -68,9 +68,8 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Sets what becomes of files whose disk is in no entry;
-    /// [`Unlisted::Default`] unless set. The first of each device is told in
-    /// the log, and all are counted in
+    /// Sets the treatment of files on disks without an entry; [`Unlisted::Default`] unless set. The
+    /// first file of each device is logged, and all are counted in
     /// [`Snapshot::unlisted_opens`](crate::metrics::Snapshot::unlisted_opens).
     #[must_use]
     pub fn unlisted(mut self, unlisted: Unlisted) -> Self {
@@ -78,12 +77,11 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Divides each disk into this many I/O groups (1 unless set), for machines
-    /// with several NUMA nodes: threads on node `n` use group `n` modulo this
-    /// number, and nothing is shared between groups. Each has an equal part
-    /// of the capacity, which others do not get when it lies unused. There are
-    /// never more groups than nodes that have CPUs, counted from 0: nobody
-    /// would use the others' part.
+    /// Divides each disk into this many I/O groups (1 unless set), for machines with several NUMA
+    /// nodes: threads on node `n` use group `n` modulo this number, and nothing is shared between
+    /// groups. Each has an equal part of the capacity, which others do not get if it is unused.
+    /// There are never more groups than NUMA nodes with CPUs, because the parts of the others would
+    /// be unused.
     #[must_use]
     pub fn io_groups(mut self, count: usize) -> Self {
         self.layout.io_groups = count;
@@ -99,25 +97,23 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Sets the most requests that one queue holds, waiting and in the disk
-    /// together; a million unless set. Their memory is taken when they come.
+    /// Sets the most requests in one queue, waiting and in the disk together; a million unless set.
+    /// Memory is allocated when it is needed.
     #[must_use]
     pub fn requests_max(mut self, count: u32) -> Self {
         self.layout.requests_max = count;
         self
     }
 
-    /// Sets how many I/O threads each I/O group has for [files](crate::File);
-    /// 1 unless set. Requests of one thread always go to the same of them.
-    /// They are divided among the group's NUMA nodes, and each is pinned to
-    /// the CPUs of its nodes that the process may use. Requests of a thread
-    /// go to one of the node that it ran on at its first request.
+    /// Sets how many I/O threads each I/O group has for [files](crate::File); 1 unless set. The
+    /// requests of a thread always go to the same I/O thread, on the NUMA node of its first
+    /// request. I/O threads are divided among the group's nodes, and each is pinned to the CPUs of
+    /// its nodes that the process may use.
     ///
-    /// One thread serves some hundred thousand requests per second, and knows
-    /// of all requests: more are for disks that take more. Each has its own
-    /// queue, and with more of them each keeps fewer requests in the disk: a
-    /// disk gets no more than leave each a depth of
-    /// [`LOCAL_DEPTH_MIN`](crate::LOCAL_DEPTH_MIN), see [`Disk::io_queues`].
+    /// One thread serves some hundred thousand requests per second, and its order is exact. Use
+    /// more for faster disks. Each has its own queue, with a part of the disk's window. Their
+    /// number is limited so that each has a depth of [`LOCAL_DEPTH_MIN`](crate::LOCAL_DEPTH_MIN),
+    /// see [`Disk::io_queues`].
     ///
     /// [`Disk::io_queues`]: crate::Disk::io_queues
     #[must_use]
@@ -126,21 +122,20 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Sets how I/O threads reach the kernel: io_uring, or where that is
-    /// forbidden linux-aio, or threads, with room for 1024 requests in the disk, unless set.
+    /// Sets the engine of I/O threads. Unless set it is io_uring, or if that is forbidden linux-aio
+    /// or threads, for up to 1024 requests in the disk.
     #[must_use]
     pub fn engine(mut self, engine: EngineConfig) -> Self {
         self.layout.io_threads.engine = engine;
         self
     }
 
-    /// Has `hook` called for each [`Event`], which the log is told of too: for
-    /// programs that act on it. Replaces one that was set before.
+    /// Sets a hook that is called for each [`Event`], which is logged too. It replaces an earlier
+    /// hook.
     ///
-    /// It is called by a thread of its own, with no lock held, for one event
-    /// after the other; it may block, ask the scheduler, and panic, which ends
-    /// nothing. What happens while it blocks is told later, or not at all where
-    /// it is more than 64 messages.
+    /// A separate thread calls it without holding a lock, for one event after the other. It may
+    /// block, call the scheduler, and panic. Events during a blocked call are delivered later. If
+    /// there are more than 64, some are lost.
     ///
     /// ```
     /// use forebay::{Event, Scheduler};
@@ -159,26 +154,27 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Sets from what time in the disk on a request is slow: 1 s unless set; `None` for never.
+    /// Sets the time in the disk from which a request is slow: 1 s unless set; `None` for never.
     ///
-    /// The log is told of it when it ends, and who asked for [events](Event::Slow): its class, size
-    /// and operation, its time in the queue and in the disk, and what was in the disk alongside it.
-    /// So are requests of files and shards, and permits, which are in the disk while they are held.
-    /// How long one waits in the queue makes none slow: that follows from shares, limits and load.
+    /// A slow request is logged when it ends, and reported as an [event](Event::Slow), with its
+    /// class, size and operation, its times in the queue and in the disk, and the other requests in
+    /// the disk. This applies to requests of files and shards, and to permits, which are in the
+    /// disk while they are held. The time in the queue does not matter, because it depends on
+    /// shares, limits and load.
     ///
-    /// With each that is told the time doubles, and falls back by an eighth of what it is above
-    /// `from` in a second; and no more than one a second is told. So a disk that is slow all the
-    /// time is told of every few seconds, with how many were slow meanwhile. Each I/O group counts
-    /// for itself. A request that is not slow costs one comparison.
+    /// The threshold doubles with each report, and falls by an eighth of its excess over `from`
+    /// each second. At most one request per second is reported. So a disk that is always slow is
+    /// reported every few seconds, with the number of slow requests in between. Each I/O group
+    /// counts separately. For other requests the cost is one comparison.
     #[must_use]
     pub fn slow_requests(mut self, from: Option<Duration>) -> Self {
         self.hook.slow_from = from;
         self
     }
 
-    /// Makes the scheduler. Starts no thread and opens no file, except for disks that are
-    /// [shared](DiskConfig::shared). With the first permit, file or
-    /// shard a thread begins, one for the process, that looks once a second at what the disks did.
+    /// Makes the scheduler. It starts no thread and opens no file, except for
+    /// [shared](DiskConfig::shared) disks. The first permit, file or shard starts one thread for
+    /// the process, which checks the traffic of the disks once a second.
     ///
     /// # Errors
     /// [`SchedulerError`]: which value is wrong, and what is allowed.

@@ -24,9 +24,8 @@ use crate::sys::clock::Clock;
 /// Disks, each with one budget, and the classes that share them. Cheap to
 /// clone; every clone is the same scheduler, usable from any thread.
 ///
-/// It lives as long as anything that was made with it: a class, a disk, a
-/// permit, a future that waits. A caller that waits when the last `Scheduler` is
-/// dropped is still served.
+/// It lives as long as anything that was made with it: a class, a disk, a permit, or a waiting
+/// future. Callers that wait when the last `Scheduler` is dropped are still served.
 #[derive(Clone)]
 pub struct Scheduler {
     shared: Arc<Shared>,
@@ -37,8 +36,8 @@ impl Scheduler {
     /// `forebay.yaml`, at `path`: see [`Properties::load`].
     ///
     /// # Errors
-    /// The file cannot be read or is not as it must be, a mountpoint cannot be
-    /// looked up, or two entries are on one device.
+    /// The file cannot be read or is invalid, a mountpoint cannot be looked up, or two entries are
+    /// on one device.
     pub fn from_file(path: &Path) -> Result<Self, SchedulerError> {
         Self::builder().properties(&Properties::load(path)?).build()
     }
@@ -56,17 +55,15 @@ impl Scheduler {
         Self { shared: Arc::clone(shared) }
     }
 
-    /// Takes over the figures of `properties` while everything goes on: what
-    /// is queued keeps its cost, what comes later has the new one. An entry is
-    /// known by the device it is on, or by its first mountpoint. New ones
-    /// become disks, with all classes. A disk with a mountpoint that is not
-    /// listed any more goes with its counters, unless it is the first one, that
-    /// of [unlisted](SchedulerBuilder::unlisted) files, or held: by a [`Disk`],
-    /// a class [on](Class::on) it, or a file. Then it stays as it is, until a
-    /// reload after that. Permits of it stay valid.
+    /// Loads the figures of `properties` without stopping I/O. Queued requests keep their cost, and
+    /// later ones have the new one. An entry is identified by its device, or by its first
+    /// mountpoint. New entries become disks, with all classes. A disk with a mountpoint that is no
+    /// longer listed is removed with its counters, unless it is the first one, or that of
+    /// [unlisted](SchedulerBuilder::unlisted) files. A disk that is in use by a [`Disk`], a class
+    /// [on](Class::on) it, or a file stays until a later reload. Its permits stay valid.
     ///
     /// # Errors
-    /// As for [`SchedulerBuilder::build`]; nothing has changed then.
+    /// As for [`SchedulerBuilder::build`]. After an error nothing has changed.
     pub fn reload(&self, properties: &Properties) -> Result<(), SchedulerError> {
         let disks: Vec<_> = properties.disks.iter().map(DiskConfig::from_properties).collect();
         let applied = self.shared.reload(&disks)?;
@@ -75,8 +72,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Adds a class of `shares` (1 to [`SHARES_MAX`](forebay_core::SHARES_MAX))
-    /// on all disks.
+    /// Adds a class with `shares` (1 to [`SHARES_MAX`](forebay_core::SHARES_MAX)) on all disks.
     ///
     /// # Errors
     /// The name is in use, the shares are out of range, or there are
@@ -86,8 +82,8 @@ impl Scheduler {
         Ok(Class::of(&self.shared, &record))
     }
 
-    /// Adds a group of classes, which competes with classes and other groups
-    /// as one class of `shares`.
+    /// Adds a group of classes, which competes with classes and other groups as one class with
+    /// `shares`.
     ///
     /// # Errors
     /// The name is in use, the shares are out of range, or there are
@@ -97,16 +93,16 @@ impl Scheduler {
         Ok(ClassGroup::of(&self.shared, record))
     }
 
-    /// Removes a class from all disks. Permits of it that are in use stay
-    /// valid; its handles are not accepted any more. Its counters go with it: those of a class of
-    /// the same name begin at zero, as after a restart; a disk's totals stay.
+    /// Removes a class from all disks.
     ///
-    /// A class that is still asked in may have work queued at any time: stop
-    /// its threads or tasks first, or drop their requests.
+    /// Its permits stay valid, but calls with its handles fail. Its counters are removed too: those
+    /// of a new class of the same name begin at zero, as after a restart. The totals of disks do
+    /// not change. Stop the threads or tasks of the class first, or drop their requests, because it
+    /// cannot be removed while it has queued work.
     ///
     /// # Errors
-    /// It has work queued on a disk, was removed before, belongs to another
-    /// scheduler, or is the one of untagged work. It is unchanged then.
+    /// It has work queued on a disk, was removed before, belongs to another scheduler, or is the
+    /// class of untagged work. Then it is not changed.
     pub fn remove_class(&self, class: &Class) -> Result<(), ClassError> {
         if !Arc::ptr_eq(&class.scheduler, &self.shared) {
             return Err(ClassError::OtherScheduler { name: class.name().to_owned() });
@@ -128,64 +124,59 @@ impl Scheduler {
         self.shared.registry()?.remove_group(&group.record)
     }
 
-    /// The class of that name; none in a forked child.
+    /// The class of that name. `None` in a forked child.
     pub fn class(&self, name: &str) -> Option<Class> {
         let registry = self.shared.registry().ok()?;
         let record = registry.classes.iter().find(|class| class.name == name)?;
         Some(Class::of(&self.shared, record))
     }
 
-    /// All classes, in the order in which they were added; none in a forked
-    /// child.
+    /// All classes, in the order in which they were added. Empty in a forked child.
     pub fn classes(&self) -> Vec<Class> {
         let Ok(registry) = self.shared.registry() else { return Vec::new() };
         registry.classes.iter().map(|record| Class::of(&self.shared, record)).collect()
     }
 
-    /// The class of work that names none and whose thread has entered none.
+    /// The class of work without a class, on threads that have entered none.
     pub fn default_class(&self) -> Class {
         Class::of(&self.shared, &self.shared.untagged)
     }
 
-    /// The class of what the calling thread does without naming one: the
-    /// innermost that it has [entered](Class::enter), else
-    /// [the default one](Self::default_class).
+    /// The class for calls that name none: the class that the calling thread has
+    /// [entered](Class::enter) last, else [the default one](Self::default_class).
     pub fn current_class(&self) -> Class {
         innermost(&self.shared).unwrap_or_else(|| self.default_class())
     }
 
-    /// All disks, the default one among them; none in a forked child.
+    /// All disks, including the default one. Empty in a forked child.
     pub fn disks(&self) -> Vec<Disk> {
         let Ok(registry) = self.shared.registry() else { return Vec::new() };
         registry.disks.iter().map(|record| Disk::of(&self.shared, record)).collect()
     }
 
-    /// The disk of that name; none in a forked child.
+    /// The disk of that name. `None` in a forked child.
     pub fn disk(&self, name: &str) -> Option<Disk> {
         let registry = self.shared.registry().ok()?;
         registry.disk(name).map(|record| Disk::of(&self.shared, record))
     }
 
-    /// The disk of devices that are not listed. Nothing is known of them, so
-    /// its budget is open; classes and counters work as on any other.
+    /// The disk of unlisted devices. Their rates are unknown, so it has no limit. Classes and
+    /// counters work as on other disks.
     pub fn default_disk(&self) -> Disk {
         Disk::of(&self.shared, &self.shared.default_disk)
     }
 
-    /// The disk that `path` is on: the one with a mountpoint on the same file
-    /// system, else on the nearest device below that.
+    /// The disk of `path`: the one with a mountpoint on the same file system, else on the nearest
+    /// device below that.
     ///
-    /// The way down leads from a partition to its whole disk, from a volume or
-    /// an array (LVM, dm, md, btrfs) to its members, and from a loop device to
-    /// the disk of its file. An overlay is on the disk of its upper directory,
-    /// where that can be seen from here. The datasets of a ZFS pool are on one
-    /// disk. So all partitions of a disk that is listed belong to it, whichever
-    /// of them is a mountpoint. What no entry covers goes by
-    /// [`SchedulerBuilder::unlisted`].
+    /// Below a partition is its whole disk, below a volume or an array (LVM, dm, md, btrfs) are its
+    /// members, and below a loop device is the disk of its file. An overlay is on the disk of its
+    /// upper directory, if that is visible. The datasets of a ZFS pool are on one disk. So all
+    /// partitions of a listed disk belong to it, whichever of them is a mountpoint.
+    /// [`SchedulerBuilder::unlisted`] determines the disk of other paths.
     ///
-    /// A mount that another machine or a program answers for is asked nothing:
-    /// one that hangs does not hold up this, nor a reload, and what is in it
-    /// need not exist.
+    /// Network and FUSE mounts are not accessed. So a hanging mount does not block this call or a
+    /// reload, and paths in it need not exist.
     ///
     /// # Errors
     /// `path` cannot be looked up; an [`UnlistedError`](crate::UnlistedError), if files that no entry
@@ -196,10 +187,9 @@ impl Scheduler {
         Ok(Disk::of(&self.shared, &record))
     }
 
-    /// [`Scheduler::disk_of`] an open file or directory, known by its mount
-    /// wherever it was opened. What the mount lies on is looked up once a
-    /// second at most, and after each [reload](Self::reload); it is remembered
-    /// of 1024 mounts.
+    /// [`Scheduler::disk_of`] for an open file or directory, by its mount. The disk of a mount is
+    /// looked up at most once a second, and after each [reload](Self::reload). The result is cached
+    /// for 1024 mounts.
     ///
     /// # Errors
     /// As for [`Scheduler::disk_of`].
@@ -217,7 +207,7 @@ impl Scheduler {
     }
 }
 
-/// A scheduler for the disks of the text of an io-properties file.
+/// Makes a scheduler for the disks in the text of an io-properties file.
 impl FromStr for Scheduler {
     type Err = SchedulerError;
 

@@ -12,11 +12,11 @@ use crate::registry::{ClassRecord, DiskRecord};
 use crate::sys::clock::Clock;
 
 impl Scheduler {
-    /// Everything that was counted so far, of all disks and classes.
+    /// All counters of all disks and classes.
     ///
-    /// Takes the locks of classes and permits for a moment each, and reads what the kernel counts
-    /// of each disk, of the process and of the page cache; not for the hot path. What an I/O queue of its own thread does is seen within a
-    /// millisecond, or when the thread pauses. Empty in a forked child.
+    /// It briefly takes the locks of classes and permits, and reads the kernel's counters of each
+    /// disk, the process and the page cache, so do not call it for each request. The counters of a
+    /// shard's queue are up to a millisecond old. Empty in a forked child.
     pub fn snapshot(&self) -> Snapshot {
         let Ok(registry) = self.shared.registry() else { return Snapshot::default() };
         let (disks, classes) = (registry.disks.clone(), registry.classes.clone());

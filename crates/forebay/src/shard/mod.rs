@@ -1,10 +1,10 @@
 //! One thread's I/O queue, with an engine of its own.
 //!
-//! This is the first of the ways in which the threads of a program reach a
-//! disk. All of them share the disk's one budget, and shares hold across them.
+//! This is the first of three topologies for the threads of a program. All of them share the disk's
+//! one budget, and shares apply across them.
 //!
-//! **A queue per thread**, for a thread per core: nothing is handed over
-//! between threads, and nothing is locked.
+//! **A queue per thread**, for a thread per core: no request is passed between threads, and there
+//! are no locks.
 //!
 //! ```text
 //!   thread 0            thread 1            thread 2
@@ -15,8 +15,8 @@
 //!                           disk
 //! ```
 //!
-//! **One shared queue**, for programs that do their I/O their own way: every
-//! request asks for a [permit](crate::Permit) at one queue behind a lock.
+//! **One shared queue**, for programs that do their own I/O: every request gets a
+//! [permit](crate::Permit) from one queue behind a lock.
 //!
 //! ```text
 //!   thread 0     thread 1     thread 2
@@ -27,12 +27,10 @@
 //!                  disk
 //! ```
 //!
-//! **Coordinators**: I/O threads that execute the requests of all others. They
-//! serve [files](crate::File); how many there are is set with
-//! [`io_queues`](crate::SchedulerBuilder::io_queues). With one, all requests
-//! are in one queue and the order is exact; with more, a fast disk is not held
-//! up by one thread. Within a class, the threads that submit get equal disk
-//! time.
+//! **Coordinators**: I/O threads that execute the requests of all others. They serve
+//! [files](crate::File); [`io_queues`](crate::SchedulerBuilder::io_queues) sets their number. With
+//! one, all requests are in one queue and the order is exact. With more, one thread does not limit
+//! a fast disk. Within a class, the submitting threads get equal disk time.
 //!
 //! ```text
 //!   thread 0   thread 1   thread 2   thread 3
@@ -64,28 +62,24 @@ use crate::sys::fork::OfProcess;
 use crate::validation::check_operation;
 use crate::{Class, Disk};
 
-/// A thread's own I/O queue on a disk, and the engine that executes what the
-/// queue lets through.
+/// A thread's own I/O queue on a disk, with the engine that executes its dispatched requests.
 ///
 /// For programs with a thread per core, whose event loop it becomes a part of:
 ///
 /// 1. [`submit`](Self::submit) operations, in their classes;
-/// 2. [`run_once`](Self::run_once) hands to the disk what may go and sleeps until
-///    something ends;
-/// 3. [`pop`](Self::pop) what has ended, until there is nothing.
+/// 2. [`run_once`](Self::run_once) dispatches requests and sleeps until one has ended;
+/// 3. [`pop`](Self::pop) completions until there are none.
 ///
 /// A program with an event loop of its own sleeps there instead: it calls
 /// `run_once` with a timeout of zero, then waits for the shard's descriptor to be readable or
 /// for [`timeout`](Self::timeout) to pass.
 ///
-/// The queue is one of the disk's I/O group: shares and budget hold across all
-/// threads. A request that costs more than may wait in the disk is split, and
-/// its result is that of the whole: the length of what succeeded from its
-/// beginning on without a gap.
+/// The queue belongs to the disk's I/O group: shares and budget apply across all threads. A request
+/// that costs more than one effective goal is split, and has one result: the length of its
+/// beginning that succeeded without a gap.
 ///
-/// A shard belongs to the thread that made it. Dropping it takes back what
-/// waits, cancels what can be cancelled, and waits for the rest as long as
-/// [`EngineConfig::shutdown_timeout`] says.
+/// A shard belongs to the thread that made it. Dropping it removes waiting requests, cancels those
+/// in the disk if possible, and waits for the rest for at most [`EngineConfig::shutdown_timeout`].
 ///
 /// ```
 /// use forebay::engine::{EngineConfig, Operation};
@@ -118,11 +112,10 @@ pub struct Shard {
 }
 
 impl Disk {
-    /// An I/O queue for the calling thread, which executes what it lets
-    /// through with an engine of its own.
+    /// Makes a shard for the calling thread: an I/O queue with an engine of its own.
     ///
     /// # Errors
-    /// The disk has as many queues as it may have, or there is no such engine.
+    /// The disk has the most queues already, or the engine cannot be made.
     pub fn shard(&self, config: &EngineConfig) -> Result<Shard, ShardError> {
         self.record.process.check().map_err(io::Error::from)?;
         let groups = self.record.here().clone();
@@ -134,12 +127,12 @@ impl Disk {
 }
 
 impl Shard {
-    /// Queues an operation in `class`; it goes to the disk with a later
-    /// [`run_once`](Self::run_once). Returns what it is known by until it has been
-    /// popped. It is charged to this shard's disk, on which its file should be.
+    /// Queues an operation in `class`, which a later [`run_once`](Self::run_once) dispatches.
+    /// Returns its id, which is valid until it is popped. It is charged to this shard's disk, on
+    /// which its file should be.
     ///
     /// # Errors
-    /// The operation comes back with the reason why it was not taken.
+    /// The operation is returned with the reason why it was not accepted.
     pub fn submit(
         &mut self,
         class: &Class,
@@ -163,17 +156,16 @@ impl Shard {
         self.reactor.submit(now, class, operation)
     }
 
-    /// Hands to the disk what may go, and sleeps until an operation ends, a
-    /// wake-up comes, the queue has to be asked again, or `timeout` has passed.
-    /// Does not sleep with a timeout of zero, or while there is something to
-    /// pop; `None` sets no limit.
+    /// Dispatches requests, and sleeps until an operation ends, a wake-up comes, the queue has to
+    /// be polled again, or `timeout` has passed. It does not sleep with a timeout of zero, or while
+    /// there is a completion to pop; `None` sets no limit.
     ///
     /// With a timeout of zero, the shard's descriptor becomes readable as soon
     /// as there is something for the next turn to do.
     ///
     /// # Errors
-    /// The kernel takes no submissions, or no thread can be started. Nothing
-    /// is lost: the call can be repeated.
+    /// The kernel accepts no submissions, or no thread can be started. No operation is lost: the
+    /// call can be repeated.
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.reactor.process().check()?;
         self.reactor.run_once(timeout, &mut |_, _| ())?;
@@ -189,16 +181,15 @@ impl Shard {
         self.reactor.pop()
     }
 
-    /// In how long the next [`run_once`](Self::run_once) must come if nothing happens
-    /// before; `None` if none must.
+    /// The time within which the next [`run_once`](Self::run_once) must be called if nothing
+    /// happens before. `None` if it need not be.
     pub fn timeout(&self) -> Option<Duration> {
         self.reactor.timeout(self.reactor.now())
     }
 
-    /// Asks that an operation end early, with `ECANCELED`. What waits in the
-    /// queue has ended when this returns, for nothing was charged; what the
-    /// disk has is cancelled if that is possible, and otherwise ends as usual.
-    /// False if there is no such operation any more.
+    /// Cancels an operation, which ends with `ECANCELED`. An operation in the queue has ended when
+    /// this returns, and was not charged. One in the disk is cancelled if that is possible, and
+    /// otherwise ends as usual. Returns false if the operation has ended already.
     pub fn cancel(&mut self, id: OperationId) -> bool {
         let now = self.reactor.now();
         self.reactor.process().is_here() && self.reactor.cancel(now, id)
@@ -235,13 +226,13 @@ impl Shard {
         self.queue_of(Op::Read)
     }
 
-    /// The I/O queue that such requests are in, for its counters. All are in
-    /// one, except on a duplex disk.
+    /// The I/O queue of requests with this operation, for its counters. There is only one, except
+    /// on a duplex disk.
     pub fn queue_of(&self, op: Op) -> &IoQueue {
         self.reactor.queue(op)
     }
 
-    /// What was done more than once.
+    /// The counters of repeated operations.
     pub fn counters(&self) -> ShardCounters {
         self.reactor.counters()
     }

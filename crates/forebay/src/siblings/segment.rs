@@ -49,13 +49,13 @@ pub enum SharedMemoryError {
         why: &'static str,
     },
     /// Another version wrote it.
-    #[error("{path}: not a segment of this version of forebay; give these processes another path")]
+    #[error("{path}: a segment of another version of forebay; give these processes another path")]
     Version {
         /// The segment.
         path: PathBuf,
     },
     /// There are too many.
-    #[error("{path}: {PROCESSES_MAX} processes share the disk already")]
+    #[error("{path}: already {PROCESSES_MAX} processes share the disk, which is the maximum")]
     Full {
         /// The segment.
         path: PathBuf,
@@ -108,7 +108,7 @@ impl Segment {
         let opened = openat(CWD, dir, flags, Mode::empty()).map_err(|error| system(dir, error))?;
         let stat = fstat(&opened).map_err(|error| system(dir, error))?;
         if stat.st_mode & WRITABLE_BY_ALL != 0 {
-            return Err(not_safe(dir, "a directory that everybody may write to; choose another"));
+            return Err(not_safe(dir, "a directory that every user may write to; choose another"));
         }
         if stat.st_uid != 0 && !is_own(&stat) {
             return Err(not_safe(

@@ -218,7 +218,7 @@ fn many_processes_share_a_disk() {
 }
 
 #[test]
-fn what_one_no_longer_uses_is_the_others_within_a_second_and_its_own_again() {
+fn an_unused_part_goes_to_others_within_a_second_and_comes_back() {
     for (dies, load) in [(true, SMALL), (true, LARGE), (false, SMALL), (false, LARGE)] {
         let loads = [Load::of(1000, 256, SMALL), Load::of(50, 256, load)];
         let mut world = World::new(100, &loads);
@@ -241,7 +241,7 @@ fn what_one_no_longer_uses_is_the_others_within_a_second_and_its_own_again() {
 }
 
 #[test]
-fn what_a_process_with_few_requests_leaves_is_used() {
+fn the_unused_part_of_a_process_with_few_requests_is_used() {
     let loads = [Load::of(1000, 2, SMALL), Load::of(100, 256, LARGE)];
     let got = World::new(100, &loads).run(5 * SECOND, 10 * SECOND);
     // its two requests wait for what the other has in the disk: one or two writes of 2.6 ms

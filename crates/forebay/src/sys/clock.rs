@@ -1,12 +1,12 @@
-//! The clock of the process, as the scheduler counts it.
+//! The clock of the process, in the scheduler's units.
 
 use std::sync::OnceLock;
 
 use forebay_core::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-/// The monotonic clock in the scheduler's terms: nanoseconds since an epoch
-/// that is the same in the whole process. Cheap to copy.
+/// The monotonic clock in the scheduler's units: nanoseconds since an epoch that is the same in the
+/// whole process. Cheap to copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Nanoseconds on the system's monotonic clock.

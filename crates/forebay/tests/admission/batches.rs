@@ -85,7 +85,7 @@ fn a_batch_costs_what_its_requests_cost_alone() {
 }
 
 #[test]
-fn what_is_wrong_with_one_request_is_said_before_any_is_queued() {
+fn an_invalid_request_of_a_batch_is_refused_before_any_is_queued() {
     let (_scheduler, class) = ten_at_once();
     let refused = class.admit_many(&[READ, (Op::Write, 0)]).wait();
     assert!(matches!(refused, Err(AdmitError::ZeroLength { op: Op::Write })));
@@ -200,7 +200,7 @@ fn batches_that_are_granted_by_turns_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn who_holds_a_batch_and_asks_for_another_does_not_wait_for_who_does_the_same() {
+fn holders_of_batches_that_ask_for_another_do_not_deadlock() {
     let (scheduler, class) = ten_at_once();
     let begin = Barrier::new(2);
     thread::scope(|scope| {
@@ -228,7 +228,7 @@ fn a_granted_batch_that_nobody_polls_gives_its_room_back_and_has_it_when_polled(
     let (scheduler, class) = ten_at_once();
     drop(class.admit_many(&[READ; 8]).wait().unwrap());
     let mut unpolled = asked(&class, &[READ; 4]);
-    // Who waits meanwhile is granted once the batch is.
+    // A request that waits behind the batch is granted after it.
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(60)
         && scheduler.disk("disk").unwrap().in_flight() == Duration::ZERO

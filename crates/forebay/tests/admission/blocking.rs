@@ -50,7 +50,7 @@ fn a_thread_waits_for_a_place_in_a_full_queue() {
             let (class, granted) = (class.clone(), granted.clone());
             scope.spawn(move || {
                 let permit = class.admit(Op::Write, 4096).unwrap();
-                // A holder is told at once: it may wait for itself.
+                // A holder gets the error at once: it may wait for itself.
                 let another = class.admit(Op::Write, 4096).unwrap_err();
                 assert!(matches!(another, AdmitError::QueueFull { .. }), "{another}");
                 granted.send(thread).unwrap();
@@ -78,7 +78,7 @@ fn a_place_of_a_permit_that_was_forgotten_goes_to_the_thread_that_waits_for_one(
 }
 
 #[test]
-fn whoever_waits_is_granted_by_the_one_who_finishes() {
+fn waiters_are_granted_by_the_thread_that_completes() {
     let scheduler = takes_at_once(1);
     let class = scheduler.add_class("class", 100).unwrap();
     let (granted, grants) = mpsc::channel();
@@ -196,7 +196,7 @@ fn a_refusal_becomes_an_io_error_of_its_kind() {
 }
 
 #[test]
-fn who_waits_at_a_limit_goes_when_it_is_lifted_or_raised() {
+fn waiters_at_a_limit_proceed_when_it_is_lifted_or_raised() {
     let bytes = |rate| Limits { bytes_per_second: rate, ..Limits::default() };
     for (grouped, raised) in
         [(false, None), (false, Some(1 << 30)), (true, None), (true, Some(1 << 30))]
@@ -264,7 +264,7 @@ fn the_clock_alone_lets_a_lone_thread_go_on() {
 }
 
 #[test]
-fn what_waits_outlives_the_scheduler() {
+fn waiting_requests_outlive_the_scheduler() {
     let scheduler = takes_at_once(1);
     let class = scheduler.add_class("class", 100).unwrap();
     let first = class.admit(Op::Read, 4096).unwrap().detach();

@@ -124,7 +124,7 @@ fn a_detached_permit_is_not_the_threads() {
     drop(sent);
 }
 
-/// Both classes have more queued than they get meanwhile.
+/// Both classes have more queued than they get in the test.
 #[test]
 fn holders_get_the_share_of_their_class() {
     let rates = DiskRates { read_iops: 10_000, write_iops: 10_000, ..FAST };
@@ -134,10 +134,10 @@ fn holders_get_the_share_of_their_class() {
     // more than may be unfinished
     let outer: Vec<_> =
         (0..16).map(|_| block_on(held.admit_async(Op::Read, 4096)).unwrap()).collect();
-    let beside = held.nested_in(&outer[0]);
+    let nested = held.nested_in(&outer[0]);
     let mut asked = Vec::new();
     for n in 0..12_000 {
-        let class = if n % 4 == 0 { &beside } else { &plain };
+        let class = if n % 4 == 0 { &nested } else { &plain };
         let mut admit = Box::pin(class.admit_async(Op::Read, 4096));
         if let Poll::Ready(permit) = poll_once(admit.as_mut()) {
             drop(permit.unwrap());

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use crate::{Bed, MIB, contents, pattern, until};
 
 #[test]
-fn what_cannot_be_written_is_refused_with_words() {
+fn unwritable_properties_are_refused_with_a_message() {
     let bed = Bed::new();
     bed.file("data");
     let path = bed.dir.path().join("data");
@@ -80,7 +80,7 @@ fn a_log_is_written_at_its_end() {
 }
 
 #[test]
-fn what_several_append_at_once_is_all_there() {
+fn concurrent_appends_are_all_in_the_file() {
     let bed = Bed::new();
     let path = bed.dir.path().join("log");
     let open = || OpenOptions::new().append(true).create(true).open(&path).unwrap();

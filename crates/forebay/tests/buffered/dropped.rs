@@ -75,7 +75,7 @@ fn parts_of_a_dropped_writer_that_get_no_permit_end_and_are_counted() {
 }
 
 #[test]
-fn what_gets_its_permits_in_time_is_not_left_to_the_kernel() {
+fn parts_with_permits_in_time_are_not_left_to_the_kernel() {
     let bed = Bed::new();
     let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
     writer.write_all_at(&pattern(3 << 20), 0).unwrap();

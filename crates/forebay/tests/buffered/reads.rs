@@ -89,7 +89,7 @@ fn has(file: &File, pages: std::ops::Range<u64>) -> Option<bool> {
 }
 
 #[test]
-fn what_is_prefetched_is_in_memory_and_had_permits_and_nothing_is_read_twice() {
+fn prefetched_pages_are_in_memory_with_permits_and_none_is_read_twice() {
     let bed = Bed::new();
     let file = bed.file("data");
     let data = pattern((3 << 20) + 77);

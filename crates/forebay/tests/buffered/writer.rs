@@ -16,7 +16,7 @@ use forebay::{BufferedWriter, DiskConfig, Limits, Op, Scheduler};
 use crate::{Bed, FAST, MIB, contents, pattern, until};
 
 #[test]
-fn what_is_written_in_any_way_is_in_the_file() {
+fn bytes_written_by_any_method_are_in_the_file() {
     let bed = Bed::new();
     let mut expected = pattern(3 << 20);
     let mut writer = bed.class.buffered_writer(bed.file("data")).unwrap();
@@ -205,7 +205,7 @@ fn a_write_that_is_dropped_while_it_waits_has_written_nothing() {
 }
 
 #[test]
-fn what_a_dropped_writer_had_is_written_back() {
+fn dirty_bytes_of_a_dropped_writer_are_written_back() {
     let bed = Bed::new();
     let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
     writer.write_all_at(&[7; 5000], 100).unwrap();

@@ -60,7 +60,7 @@ fn odd_names_are_names_like_others() {
 
 /// All had one message before, which named the owner.
 #[test]
-fn what_is_wrong_with_a_trash_is_said_with_what_to_do() {
+fn faults_of_a_trash_are_reported_with_advice() {
     let bed = Bed::new();
     let file = bed.file("file", 2 * MIB);
     let trash = bed.path(".forebay-trash");

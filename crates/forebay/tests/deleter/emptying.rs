@@ -159,7 +159,7 @@ fn two_processes_that_empty_one_trash_share_it_and_each_keeps_its_rate() {
 }
 
 #[test]
-fn what_a_killed_process_was_at_is_taken_over_and_nothing_is_freed_twice() {
+fn files_of_a_killed_process_are_taken_over_and_none_is_freed_twice() {
     for moment in moments() {
         let bed = Bed::new();
         leave_files(&bed);
@@ -210,7 +210,7 @@ fn fork_for_long() -> i32 {
 
 /// It kept what the process had claimed for as long as it lived.
 #[test]
-fn what_a_killed_process_was_at_is_taken_over_although_its_forked_child_goes_on() {
+fn files_of_a_killed_process_are_taken_over_although_its_forked_child_lives() {
     let bed = Bed::new();
     leave_files(&bed);
     let mut owner = Process::start("fork", bed.dir());

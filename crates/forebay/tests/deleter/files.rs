@@ -164,7 +164,7 @@ fn a_link_is_unlinked_and_what_it_leads_to_stays() {
 }
 
 #[test]
-fn what_is_no_file_is_unlinked() {
+fn special_files_are_unlinked() {
     let bed = Bed::new();
     let _socket = UnixListener::bind(bed.path("socket")).unwrap();
     let fifo = rustix::fs::mknodat(

@@ -40,7 +40,7 @@ fn tasks_wait_as_threads_do() {
 }
 
 #[test]
-fn what_is_cancelled_in_time_stays_and_later_nothing_does() {
+fn deletes_cancelled_in_time_keep_the_file_and_later_ones_do_not() {
     let bed = Bed::new();
     let options = slow(64 * MIB).in_place(true);
     let deleter = bed.deleter_with(options);

@@ -19,7 +19,7 @@ const LEFT: [&str; 3] =
     ["forebay-0123456789abcdef-1", "forebay-0123456789abcdef-2a", "forebay-00000000000000ff-7"];
 
 #[test]
-fn what_was_left_is_found_and_deleted() {
+fn left_over_files_are_found_and_deleted() {
     let bed = Bed::new();
     leave(&bed, &LEFT);
     let deleter = bed.deleter();
@@ -34,7 +34,7 @@ fn what_was_left_is_found_and_deleted() {
 
 /// To open and to close it would drop the record locks that the process has on it.
 #[test]
-fn what_was_left_of_a_file_with_another_name_is_not_opened() {
+fn a_left_over_file_with_another_name_is_not_opened() {
     let bed = Bed::new();
     leave(&bed, &LEFT[..1]);
     let kept = bed.path("kept");
@@ -59,7 +59,7 @@ fn what_was_left_of_a_file_with_another_name_is_not_opened() {
 }
 
 #[test]
-fn what_was_left_is_deleted_with_the_next_file() {
+fn left_over_files_are_deleted_with_the_next_file() {
     let bed = Bed::new();
     leave(&bed, &LEFT);
     let deleter = bed.deleter();

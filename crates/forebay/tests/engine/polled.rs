@@ -25,7 +25,7 @@ fn engine(depth_max: u32) -> Option<Engine> {
 }
 
 #[test]
-fn what_is_written_is_read_whether_the_thread_sleeps_or_not() {
+fn written_bytes_are_read_whether_the_thread_sleeps_or_not() {
     let Some(engine) = engine(32) else { return };
     let mut bench = Bench::with(engine);
     let file = bench.file();

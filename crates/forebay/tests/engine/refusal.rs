@@ -166,7 +166,7 @@ fn a_ring_that_nothing_can_be_registered_with_falls_back_to_linux_aio() {
 }
 
 #[test]
-fn what_the_kernel_has_no_memory_for_is_offered_again_while_others_hang() {
+fn operations_refused_for_lack_of_memory_are_retried_while_others_hang() {
     if !crate::backends::is_available(BackendChoice::IoUring) {
         return;
     }

@@ -51,7 +51,7 @@ impl<T> StaysInItsThread<()> for T {}
 impl<T: Send> StaysInItsThread<IfSend> for T {}
 
 #[test]
-fn what_belongs_to_a_thread_stays_there() {
+fn types_bound_to_a_thread_are_not_send() {
     <ThreadPermit<'static> as StaysInItsThread<_>>::holds();
     <Entered as StaysInItsThread<_>>::holds();
     <Engine as StaysInItsThread<_>>::holds();

@@ -94,7 +94,7 @@ impl Handles {
         }
     }
 
-    /// What the parent's other threads do meanwhile, over and over.
+    /// The work that the parent's other threads repeat.
     fn work(&self) -> [Box<dyn FnMut() + Send>; 4] {
         let writer = Arc::clone(&self.busy_writer);
         let (class, file, pool) = (self.class.clone(), self.file.clone(), self.pool.clone());

@@ -96,7 +96,7 @@ fn a_writer_is_woken_although_a_waker_waits_for_its_lock() {
 fn blocked_signals() -> Vec<(String, u64)> {
     let mut threads = Vec::new();
     for task in std::fs::read_dir("/proc/self/task").unwrap() {
-        // A thread can end meanwhile.
+        // A thread may end in between.
         let status = std::fs::read_to_string(task.unwrap().path().join("status"));
         let Ok(status) = status else { continue };
         let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();

@@ -8,7 +8,7 @@ use forebay::{DiskRates, Op};
 use forebay_core::Time;
 use forebay_sim::disk::{Command, Completion, SimDisk, Status};
 
-/// What the scheduler is told, well below what the disk does.
+/// The figures for the scheduler, well below the disk's.
 pub(crate) const RATES: DiskRates = DiskRates {
     read_iops: 2_000,
     write_iops: 2_000,

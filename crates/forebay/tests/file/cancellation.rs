@@ -72,7 +72,7 @@ fn everything_can_be_dropped_at_once(backend: BackendChoice) {
     drop(bed.class);
     let mut ended = 0;
     for request in requests.into_iter().step_by(2) {
-        // The rest is dropped meanwhile; those that are waited for are served.
+        // The rest is dropped; those with a waiter are served.
         assert_eq!(request.wait().into_result().unwrap().0, 1 << 18);
         ended += 1;
     }

@@ -33,17 +33,17 @@ fn a_greedy_thread_does_not_starve_a_modest_one(backend: BackendChoice) {
             }
         });
         start.wait();
-        let served_beside = || {
+        let served_alongside = || {
             let before = greedy.load(Ordering::Relaxed);
             null.write_at(&bed.class, filled(BLOCK, 0), 0).wait().into_result().unwrap();
             greedy.load(Ordering::Relaxed) - before
         };
-        let mut beside: Vec<u64> = (0..MODEST).map(|_| served_beside()).collect();
+        let mut alongside: Vec<u64> = (0..MODEST).map(|_| served_alongside()).collect();
         over.store(true, Ordering::Relaxed);
-        beside.sort_unstable();
+        alongside.sort_unstable();
         // In one line it would be 200 of the other's to each of its own. What the I/O queue was fed
         // already, and a window, come between: 11. The median, since either thread may be late.
-        let median = beside[MODEST / 2];
-        assert!(median <= 14, "{beside:?} of the greedy thread to one each");
+        let median = alongside[MODEST / 2];
+        assert!(median <= 14, "{alongside:?} of the greedy thread to one each");
     });
 }

@@ -1,4 +1,4 @@
-//! Holders of a permit that use a file or a shard meanwhile.
+//! Holders of a permit that use a file or a shard.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,11 +94,11 @@ fn a_task_says_which_permit_its_requests_of_files_and_shards_are_beside() {
     let disk = bed.scheduler.disk("disk").unwrap();
     let mut shard = disk.shard(&EngineConfig::default()).unwrap();
     let held = [bed.permit(), bed.permit()];
-    let beside = bed.class.nested_in(&held[0]);
+    let nested = bed.class.nested_in(&held[0]);
     assert!(!bed.reads(&bed.class, Duration::from_millis(50)), "both places are taken");
-    assert!(bed.reads(&beside, A_MINUTE));
+    assert!(bed.reads(&nested, A_MINUTE));
     let read = Operation::read(bed.file.direct_file().clone(), 0, filled(BLOCK, 0));
-    shard.submit(&beside, read).unwrap();
+    shard.submit(&nested, read).unwrap();
     let finished = loop {
         shard.run_once(Some(A_MINUTE)).unwrap();
         if let Some(finished) = shard.pop() {
@@ -106,7 +106,7 @@ fn a_task_says_which_permit_its_requests_of_files_and_shards_are_beside() {
         }
     };
     assert!(finished.result.is_ok());
-    assert!(beside.try_admit(Op::Read, 4096).unwrap().is_some());
+    assert!(nested.try_admit(Op::Read, 4096).unwrap().is_some());
     assert!(bed.class.try_admit(Op::Read, 4096).unwrap().is_none());
     drop(held);
     assert!(bed.reads(&bed.class, A_MINUTE));

@@ -34,7 +34,7 @@ fn operations_come_back_to_be_used_again(backend: BackendChoice) {
 }
 
 #[test]
-fn what_the_engine_cannot_do_is_refused_with_the_operation() {
+fn an_unsupported_operation_is_returned_with_the_error() {
     let bed = Bed::new(BackendChoice::Null);
     let null = DirectFile::options().read(true).open("/dev/null").unwrap();
     let read = Operation::read(null, u64::MAX, filled(BLOCK, 0));

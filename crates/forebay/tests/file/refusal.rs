@@ -16,7 +16,7 @@ fn reason<T>(result: io::Result<T>) -> RequestError {
 }
 
 #[test]
-fn what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed() {
+fn misaligned_requests_are_refused_with_the_value_and_the_alignment() {
     let bed = Bed::new(BackendChoice::Auto);
     let file = bed.file();
     let alignment = file.direct_file().offset_alignment();

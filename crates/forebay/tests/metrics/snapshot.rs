@@ -116,7 +116,7 @@ fn a_class_in_the_place_of_a_removed_one_starts_from_zero() {
 }
 
 #[test]
-fn what_executes_requests_is_told_while_it_does() {
+fn backends_are_counted_while_they_run() {
     let dir = tempfile::tempdir().unwrap();
     for duplex in [false, true] {
         let engine = |backend| EngineConfig { backend, ..EngineConfig::default() };

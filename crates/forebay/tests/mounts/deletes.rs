@@ -90,7 +90,7 @@ fn check(dir: &Path, seed: u64, removed: &BTreeSet<u64>) {
     assert!(!dir.join(".forebay-trash").exists(), "{seed}: something is left");
 }
 
-pub(crate) fn what_was_removed_is_gone_after_power_cuts() {
+pub(crate) fn removed_files_stay_removed_after_power_cuts() {
     for kind in ["ext4", "xfs"] {
         let Some(mut on) = file_system(kind) else { return };
         let mut kept = 0;
@@ -177,7 +177,7 @@ pub(crate) fn run_deleter() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-pub(crate) fn what_a_killed_process_removed_is_deleted_by_the_next() {
+pub(crate) fn files_removed_by_a_killed_process_are_deleted_by_the_next() {
     for kind in ["ext4", "xfs"] {
         let Some(on) = file_system(kind) else { return };
         let mut kept = 0;

@@ -14,7 +14,7 @@ fn retries(scheduler: &Scheduler) -> Retries {
     scheduler.snapshot().disks.iter().find(|disk| disk.name == "disk").unwrap().retries
 }
 
-/// The first blocks of a file in turn: what was retried meanwhile.
+/// Reads the first blocks of a file in turn; returns the retries.
 fn pass(scheduler: &Scheduler, file: &File, class: &Class, op: Op, count: u64) -> Retries {
     let before = retries(scheduler);
     for at in (0..count).map(|n| n * BLOCK) {

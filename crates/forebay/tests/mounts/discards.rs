@@ -102,7 +102,7 @@ pub(crate) fn the_image_shrinks_as_a_file_is_freed() {
 
 /// What waits in memory to be written, to files that are deleted, was written first: a delete of
 /// fresh files made reads wait behind all that they had.
-pub(crate) fn what_was_not_written_yet_is_not_written_to_be_deleted() {
+pub(crate) fn dirty_pages_are_not_written_only_to_be_deleted() {
     const LEN: u64 = 64 * MIB;
     for kind in ["ext4", "xfs"] {
         for in_place in [false, true] {

@@ -137,8 +137,8 @@ pub(crate) fn unscheduled_io_is_measured_in_a_known_mixture() {
     others.iter_mut().for_each(|other| assert!(other.wait().unwrap().success()));
 }
 
-pub(crate) fn what_is_dirty_still_is_shown_until_it_is_written() {
-    if !is_alone("escapes::what_is_dirty_still_is_shown_until_it_is_written") {
+pub(crate) fn dirty_bytes_are_shown_until_they_are_written() {
+    if !is_alone("escapes::dirty_bytes_are_shown_until_they_are_written") {
         return;
     }
     let (_lab, on) = disk();
@@ -161,7 +161,7 @@ pub(crate) fn what_is_dirty_still_is_shown_until_it_is_written() {
     assert!(cut.unattributed < 8 * MIB, "{}", cut.unattributed);
 }
 
-/// Permits around buffered writes, of which older ones are written back meanwhile.
+/// Permits around buffered writes, while older ones are written back.
 fn write_with_permits(class: &Class, on: &Path, flushes: bool) {
     let file = file(&on.join(if flushes { "flushed" } else { "unflushed" }));
     let data = vec![7; 256 << 10];

@@ -1,4 +1,4 @@
-//! A disk that takes a while, and fails large writes while it is told to.
+//! A slow disk that fails large writes on request.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(crate) const RATES: DiskRates = DiskRates {
 /// Longer writes than metadata has.
 const DATA: u64 = 16 << 10;
 
-/// What it is told, and what it has done.
+/// Its settings and its counters.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) fails: AtomicBool,

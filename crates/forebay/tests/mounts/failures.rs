@@ -163,7 +163,7 @@ pub(crate) fn a_writer_that_is_made_after_a_failure_reports_it() {
     }
 }
 
-pub(crate) fn what_is_truncated_is_failed_no_more() {
+pub(crate) fn truncated_bytes_are_no_longer_failed() {
     let Some(bed) = Bed::new() else { return };
     let (engine, writer) = (bed.file(), bed.class.buffered_writer(bed.file()).unwrap());
     bed.write_in_vain(&writer, &[7; 100_000], 0);
@@ -261,7 +261,7 @@ fn write_failed_again(class: &Class, writer: &BufferedWriter<&File>, by_engine: 
     for tries in 0.. {
         let Err(error) = sync() else { return };
         assert!(tries < 500, "{error}");
-        // an error that is told once names no range
+        // an error that is reported once names no range
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<WriteBackError>());
         let Some(inner) = inner else { continue };
         let mut again = vec![0; inner.length() as usize];
@@ -316,7 +316,7 @@ pub(crate) fn an_error_of_writeback_reaches_the_engine_and_all_writers() {
         fails_at(writer.write_all_at(b"next", 3 * MIB), 0..100_000);
         writer.write_all_at(b"next", 3 * MIB).unwrap();
         fails_at(writer.sync_data(), 0..100_000);
-        // each description is told by the kernel, once
+        // the kernel reports it once for each description
         let code = |result: io::Result<()>| result.unwrap_err().raw_os_error();
         assert_eq!(code(engine.sync_all()), Some(libc::EIO), "{round}");
         assert_eq!(code(bystander.sync_data()), Some(libc::EIO), "{round}");
@@ -332,7 +332,7 @@ pub(crate) fn an_error_of_writeback_reaches_the_engine_and_all_writers() {
     }
 }
 
-pub(crate) fn an_error_that_others_were_told_of_is_reported_by_each_flush() {
+pub(crate) fn an_error_already_reported_to_others_is_reported_by_each_flush() {
     let Some(bed) = Bed::new() else { return };
     for round in 1..=3 {
         let [engine, other] = [(); 2].map(|()| bed.file());

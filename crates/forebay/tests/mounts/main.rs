@@ -79,7 +79,7 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
         places::a_bind_mount_is_on_the_disk_of_what_it_shows: ["mkfs.ext4"],
         places::partitions_are_on_their_disk_and_share_its_budget: ["mkfs.ext4", "addpart"],
         write_back::the_probe_says_what_works_by_what_it_does: ["mkfs.ext4", "mkfs.btrfs"],
-        write_back::what_was_written_back_is_clean_before_its_permit_ends:
+        write_back::a_part_is_clean_before_its_permit_ends:
             ["mkfs.ext4", "mkfs.btrfs"],
         write_back::flushes_and_cuts_by_others_change_neither_the_dirty_bound_nor_the_flushes:
             ["mkfs.ext4"],
@@ -87,11 +87,11 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
         write_back::a_file_of_an_overlay_is_written_back_with_flushes: ["mkfs.ext4"],
         write_back::a_file_in_memory_is_written_as_it_always_was: [],
         direct::writes_that_a_thread_of_the_kernel_does_are_counted: ["mkfs.ext4", "mkfs.xfs"],
-        power_cut::what_was_synced_survives_power_cuts: ["mkfs.ext4"],
+        power_cut::synced_writes_survive_power_cuts: ["mkfs.ext4"],
         power_cut::an_engine_that_leaves_out_its_syncs_loses_records: ["mkfs.ext4"],
         power_cut::a_file_system_that_leaves_out_its_flushes_loses_records: ["mkfs.ext4"],
         power_cut::a_killed_engine_has_what_it_synced: ["mkfs.ext4"],
-        reads::what_the_disk_reads_for_a_cold_run_is_charged: ["mkfs.ext4", "mkfs.btrfs"],
+        reads::reads_of_the_disk_in_a_cold_run_are_charged: ["mkfs.ext4", "mkfs.btrfs"],
         reads::a_read_within_pages_has_one_permit_for_all_of_them: ["mkfs.ext4"],
         reads::a_read_from_memory_costs_nothing: ["mkfs.ext4"],
         reads::a_miss_among_hits_is_charged_with_whole_pages: ["mkfs.ext4"],
@@ -101,7 +101,7 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
             ["mkfs.ext4", "mkfs.btrfs"],
         noisy_host::a_full_file_system_refuses_the_write_and_has_what_it_took:
             ["mkfs.ext4", "mkfs.btrfs"],
-        noisy_host::what_is_written_is_there_whatever_others_do_beside_it:
+        noisy_host::written_bytes_are_there_whatever_other_programs_do:
             ["mkfs.ext4", "mkfs.btrfs"],
         noisy_host::a_file_that_was_cut_while_it_was_written_is_written_as_before:
             ["mkfs.ext4", "mkfs.btrfs"],
@@ -109,17 +109,17 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
     ]
 }
 
-/// What is told of bytes that cannot be written back.
+/// Reports of bytes that cannot be written back.
 fn of_failures(can_mount: &Result<(), String>) -> Vec<Trial> {
     named![can_mount;
         failures::every_flush_fails_until_what_failed_is_rewritten: ["mkfs.ext4"],
         failures::a_writer_that_is_made_after_a_failure_reports_it: ["mkfs.ext4"],
-        failures::what_is_truncated_is_failed_no_more: ["mkfs.ext4"],
+        failures::truncated_bytes_are_no_longer_failed: ["mkfs.ext4"],
         failures::of_threads_that_share_a_file_each_is_told_and_no_acknowledged_block_is_missing:
             [],
         failures::half_of_an_engines_own_writes_rewritten_leaves_the_other_failed: [],
         failures::an_error_of_writeback_reaches_the_engine_and_all_writers: ["mkfs.ext4"],
-        failures::an_error_that_others_were_told_of_is_reported_by_each_flush: ["mkfs.ext4"],
+        failures::an_error_already_reported_to_others_is_reported_by_each_flush: ["mkfs.ext4"],
         failures::an_error_of_a_dropped_flush_is_reported_by_the_next: ["mkfs.ext4"],
     ]
 }
@@ -127,11 +127,11 @@ fn of_failures(can_mount: &Result<(), String>) -> Vec<Trial> {
 /// How files are deleted.
 fn of_deletes(can_mount: &Result<(), String>) -> Vec<Trial> {
     named![can_mount;
-        deletes::what_was_removed_is_gone_after_power_cuts: ["mkfs.ext4", "mkfs.xfs"],
-        deletes::what_a_killed_process_removed_is_deleted_by_the_next:
+        deletes::removed_files_stay_removed_after_power_cuts: ["mkfs.ext4", "mkfs.xfs"],
+        deletes::files_removed_by_a_killed_process_are_deleted_by_the_next:
             ["mkfs.ext4", "mkfs.xfs"],
         discards::the_image_shrinks_as_a_file_is_freed: ["mkfs.ext4", "mkfs.xfs"],
-        discards::what_was_not_written_yet_is_not_written_to_be_deleted: ["mkfs.ext4", "mkfs.xfs"],
+        discards::dirty_pages_are_not_written_only_to_be_deleted: ["mkfs.ext4", "mkfs.xfs"],
         discards::without_discards_files_are_unlinked: ["mkfs.xfs"],
         discards::a_full_file_system_is_no_reason_not_to_delete: ["mkfs.ext4", "mkfs.xfs"],
         discards::files_that_cannot_be_deleted_fail_alone: ["mkfs.ext4", "chattr"],
@@ -139,14 +139,14 @@ fn of_deletes(can_mount: &Result<(), String>) -> Vec<Trial> {
     ]
 }
 
-/// What classes have of a disk, what passes none, and what stops nobody.
+/// The parts of classes, unscheduled I/O, and harmless conditions.
 fn of_classes_and_past_them(can_mount: &Result<(), String>) -> Vec<Trial> {
     named![can_mount;
         shares::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
         shares::a_buffered_and_a_direct_class_share_as_asked: ["mkfs.ext4"],
         shares::a_class_of_reads_is_answered_sooner_beside_both: ["mkfs.ext4"],
         escapes::unscheduled_io_is_measured_in_a_known_mixture: ["mkfs.ext4"],
-        escapes::what_is_dirty_still_is_shown_until_it_is_written: ["mkfs.ext4"],
+        escapes::dirty_bytes_are_shown_until_they_are_written: ["mkfs.ext4"],
         escapes::permits_that_end_before_the_disk_works_cover_nothing: ["mkfs.ext4"],
         escapes::reads_that_pass_no_class_are_counted_with_whose_they_are: ["mkfs.ext4"],
         escapes::two_schedulers_and_a_reload_under_load_lose_nothing_of_a_disk: ["mkfs.ext4"],

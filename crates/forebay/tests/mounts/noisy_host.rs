@@ -156,7 +156,7 @@ pub(crate) fn a_full_file_system_refuses_the_write_and_has_what_it_took() {
     }
 }
 
-/// What somebody else does to the file meanwhile, with one turn of theirs.
+/// The work of another user of the file, in one turn.
 type Disturbance = fn(&Path, &File, u8);
 
 const DISTURBANCES: [(&str, Disturbance); 5] = [
@@ -214,7 +214,7 @@ fn write_until(writer: &BufferedWriter<&File>, over: &AtomicBool) -> u8 {
     }
 }
 
-pub(crate) fn what_is_written_is_there_whatever_others_do_beside_it() {
+pub(crate) fn written_bytes_are_there_whatever_other_programs_do() {
     for bed in beds(256 * MIB) {
         let Bed { kind, dir, class, .. } = &bed;
         for (what, disturb) in DISTURBANCES {

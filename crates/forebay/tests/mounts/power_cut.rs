@@ -71,7 +71,7 @@ fn append_until_it_fails(mut engine: LogEngine) -> u64 {
     promised
 }
 
-pub(crate) fn what_was_synced_survives_power_cuts() {
+pub(crate) fn synced_writes_survive_power_cuts() {
     for (kind, means) in (0..).zip(Means::ALL) {
         let Some(mut on) = file_system(kind, "defaults") else { return };
         let (mut promised, mut beyond) = (0, 0);

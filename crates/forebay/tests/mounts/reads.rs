@@ -49,7 +49,7 @@ fn cold_file(path: &std::path::Path, len: u64) -> File {
     file
 }
 
-pub(crate) fn what_the_disk_reads_for_a_cold_run_is_charged() {
+pub(crate) fn reads_of_the_disk_in_a_cold_run_are_charged() {
     for kind in ["ext4", "btrfs"] {
         let lab = Lab::new(256 * MIB);
         let on = lab.mounted(kind, &lab.device, "disk");

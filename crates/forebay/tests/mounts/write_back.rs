@@ -52,7 +52,7 @@ pub(crate) fn the_probe_says_what_works_by_what_it_does() {
     assert!(memory.residency && !memory.dirty_pages && !memory.ranges, "{memory:?}");
 }
 
-pub(crate) fn what_was_written_back_is_clean_before_its_permit_ends() {
+pub(crate) fn a_part_is_clean_before_its_permit_ends() {
     let labs = [("ext4", Lab::new(128 * MIB)), ("btrfs", Lab::new(256 * MIB))];
     for (kind, lab) in labs {
         let on = lab.mounted(kind, &lab.device, "disk");
@@ -100,7 +100,7 @@ pub(crate) fn flushes_and_cuts_by_others_change_neither_the_dirty_bound_nor_the_
             }
         }
         if way == "syncfs" || way == "cut" {
-            // the parts wait for a permit meanwhile
+            // the parts wait for a permit during this
             let held = class.admit(Op::Read, 512 << 20).unwrap().detach();
             writer.write_all_at(&vec![7; 3 << 20], 0).unwrap();
             writer.write_back().unwrap();

@@ -56,7 +56,7 @@ fn shares_and_limits_change_on_all_disks() {
 }
 
 #[test]
-fn what_is_out_of_range_is_refused_and_changes_nothing() {
+fn values_out_of_range_are_refused_and_change_nothing() {
     let scheduler = two_disks().build().unwrap();
     let class = scheduler.add_class("class", 100).unwrap();
     for shares in [0, 10_001] {

@@ -78,7 +78,7 @@ fn a_reload_that_fails_changes_nothing() {
 }
 
 #[test]
-fn those_who_wait_take_over_the_new_figures() {
+fn waiting_requests_use_the_reloaded_figures() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().to_str().unwrap();
     let scheduler = Scheduler::builder().properties(&parsed(at, 1)).build().unwrap();

@@ -6,10 +6,10 @@ use forebay::{AlignedBuf, DirectFile, IoBuf};
 use crate::fixture::Bed;
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads, Null null;
-    what_is_initialised_is_known_when_it_comes_back,
+    initialised_bytes_are_known_after_a_transfer,
 }
 
-fn what_is_initialised_is_known_when_it_comes_back(backend: BackendChoice) {
+fn initialised_bytes_are_known_after_a_transfer(backend: BackendChoice) {
     let mut bed = Bed::new(backend);
     let options = DirectFile::options().read(true).write(true).create(true).direct(false);
     let file = options.open(bed.path("buffered")).unwrap();

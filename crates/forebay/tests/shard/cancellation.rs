@@ -8,14 +8,14 @@ use forebay::engine::{BackendChoice, Operation};
 use crate::fixture::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
-    what_waits_ends_at_once,
+    waiting_requests_end_at_once,
     a_split_request_is_cancelled_with_all_its_parts,
-    what_has_ended_cannot_be_cancelled,
+    an_ended_operation_cannot_be_cancelled,
     a_class_with_work_queued_stays_until_the_work_is_cancelled,
     a_shard_dropped_busy_gives_everything_back,
 }
 
-fn what_waits_ends_at_once(backend: BackendChoice) {
+fn waiting_requests_end_at_once(backend: BackendChoice) {
     let mut bed = Bed::with(STUCK, &config(backend));
     let file = bed.file();
     let ids: Vec<_> = (0..1000)
@@ -54,7 +54,7 @@ fn a_split_request_is_cancelled_with_all_its_parts(backend: BackendChoice) {
     }
 }
 
-fn what_has_ended_cannot_be_cancelled(backend: BackendChoice) {
+fn an_ended_operation_cannot_be_cancelled(backend: BackendChoice) {
     let mut bed = Bed::new(backend);
     let file = bed.file();
     let first = bed.submit(Operation::write(file.clone(), 0, filled(BLOCK, 1)));

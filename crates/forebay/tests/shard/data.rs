@@ -18,8 +18,8 @@ tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     changes_of_the_file_itself,
     an_error_is_that_of_the_disk,
     a_range_that_is_none_is_refused,
-    what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed,
-    what_was_refused_comes_back,
+    misaligned_requests_are_refused_with_the_value_and_the_alignment,
+    a_refused_operation_is_returned,
 }
 
 const LARGE: usize = 1 << 20;
@@ -211,7 +211,7 @@ fn a_range_that_is_none_is_refused(backend: BackendChoice) {
     }
 }
 
-fn what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed(backend: BackendChoice) {
+fn misaligned_requests_are_refused_with_the_value_and_the_alignment(backend: BackendChoice) {
     let mut bed = Bed::new(backend);
     let file = bed.file();
     let alignment = file.offset_alignment();
@@ -239,7 +239,7 @@ fn what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed(backend: Ba
     assert_eq!(error, SubmitError::Operation(PushError::RangeOutsideBuffer));
 }
 
-fn what_was_refused_comes_back(backend: BackendChoice) {
+fn a_refused_operation_is_returned(backend: BackendChoice) {
     let mut bed = Bed::new(backend);
     let file = bed.file();
     let read = || Operation::read(file.clone(), 0, filled(BLOCK, 3));

@@ -73,7 +73,7 @@ fn some_that_hang_do_not_stop_the_others() {
 
 /// Where something hangs no thread is asked what came back while it was away.
 #[test]
-fn what_came_back_while_its_thread_was_away_is_taken_before_anything_is_given_up() {
+fn completions_during_an_absence_are_taken_before_requests_are_given_up() {
     let Some(mut bed) = bed() else { return };
     std::mem::forget(bed.class.admit(Op::Read, 4096).unwrap().detach());
     let start = Instant::now();

@@ -44,7 +44,7 @@ fn report(phases: Phases, traces: &[Trace; 2]) -> Result<Report, String> {
     let query_ms = node::class(&traces[0], "query")?.queue.mean_ns() / 1e6;
     let open_ms = node::class(&traces[1], "query")?.disk.mean_ns() / 1e6;
     let delay = Figure::new("query: mean delay", "ms", 750.0..=1_000.0, query_ms)
-        .beside("no scheduler, in the disk", open_ms);
+        .compared_with("no scheduler, in the disk", open_ms);
     let mut report = Report {
         figures: vec![delay],
         tables: vec![table(traces)?],

@@ -180,7 +180,7 @@ fn figures(queues: usize, published: &[f64], ours: &[f64], in_order: &[f64]) -> 
     [
         Figure::new(format!("4 KiB, {queues} queues, in all"), "KB/s", sum, ours_in_all),
         Figure::new(format!("4 KiB, {queues} queues, apart"), "%", ..=apart, spread(ours) * 1e2)
-            .beside(IN_ORDER, spread(in_order) * 1e2),
+            .compared_with(IN_ORDER, spread(in_order) * 1e2),
     ]
 }
 
@@ -197,7 +197,7 @@ fn unequal_figures(
     shards.map(move |(((&published, &ours), part), shard)| {
         let depth = UNEQUAL[shard];
         let name = format!("4 KiB, {queues} queues, shard {shard}, {depth} at a time");
-        Figure::new(name, "KB/s", published, ours).beside(IN_ORDER, part * all)
+        Figure::new(name, "KB/s", published, ours).compared_with(IN_ORDER, part * all)
     })
 }
 

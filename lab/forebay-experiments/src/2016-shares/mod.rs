@@ -224,7 +224,7 @@ fn figures(pairs: &[Pair]) -> Vec<Figure> {
             let kb = |bytes: u64, seconds: u64| bytes as f64 / KB as f64 / seconds as f64;
             let (name, ours) = (format!("{layout}: C{class}"), kb(bytes, SECONDS));
             Figure::new(name, "KB/s", published as f64, ours)
-                .beside("no scheduler", kb(open[class - 1], OPEN_SECONDS))
+                .compared_with("no scheduler", kb(open[class - 1], OPEN_SECONDS))
                 .at(format!("C{class}"), row, pairs.len())
         });
         classes.collect::<Vec<_>>()

@@ -28,7 +28,7 @@ struct SchedulerResult {
     trace: Trace,
     utilisation: f64,
     alone: Phase,
-    beside: Phase,
+    alongside: Phase,
     commitlog: Phase,
     commitlog_p50_millis: f64,
     /// From the dispatch to the completion, on the average.
@@ -73,15 +73,15 @@ fn measure(
     let (change, settling) = (slices(phases.alone_seconds), slices(SETTLING_SECONDS));
     let (query, commitlog) = (node::class(&trace, "query")?, node::class(&trace, "commitlog")?);
     let alone = query.samples.get(settling..change).unwrap_or_default();
-    let beside = |samples: &[Sample]| {
+    let alongside = |samples: &[Sample]| {
         let settled = samples.get(change + settling..).unwrap_or_default();
         Phase::of(settled, trace.slice_nanos)
     };
     Ok(SchedulerResult {
         utilisation: outcome.utilisation,
         alone: Phase::of(alone, trace.slice_nanos),
-        beside: beside(&query.samples),
-        commitlog: beside(&commitlog.samples),
+        alongside: alongside(&query.samples),
+        commitlog: alongside(&commitlog.samples),
         commitlog_p50_millis: commitlog.queue.quantile_ns(0.5) as f64 / 1e6,
         commitlog_in_disk_millis: commitlog.disk.mean_ns() / 1e6,
         query_in_disk_millis: query.disk.mean_ns() / 1e6,
@@ -119,21 +119,26 @@ fn report(phases: Phases, figures: &[SchedulerResult; 2]) -> Result<Report, Stri
 
 /// Alongside what is without a scheduler, where all waiting is in the disk.
 fn published_figures([ours, open]: &[SchedulerResult; 2]) -> Vec<Figure> {
-    let SchedulerResult { alone, beside, commitlog, commitlog_p50_millis, .. } = ours;
+    let SchedulerResult { alone, alongside, commitlog, commitlog_p50_millis, .. } = ours;
     let none = "no scheduler";
     vec![
         Figure::new("queries alone", "MB/s", 300.0, alone.megabytes_per_second),
         Figure::new("queries alone: pending", "requests", 2_400.0..=2_500.0, alone.pending),
         Figure::new("queries alone: delay", "ms", 500.0, alone.delay_millis),
-        Figure::new("queries alongside writes", "MB/s", 150.0, beside.megabytes_per_second)
-            .beside(none, open.beside.megabytes_per_second),
-        Figure::new("queries alongside writes: delay", "ms", 750.0..=1_000.0, beside.delay_millis)
-            .beside(none, open.query_in_disk_millis),
+        Figure::new("queries alongside writes", "MB/s", 150.0, alongside.megabytes_per_second)
+            .compared_with(none, open.alongside.megabytes_per_second),
+        Figure::new(
+            "queries alongside writes: delay",
+            "ms",
+            750.0..=1_000.0,
+            alongside.delay_millis,
+        )
+        .compared_with(none, open.query_in_disk_millis),
         // a couple
         Figure::new("commitlog: median delay", "ms", ..=2.5, *commitlog_p50_millis)
-            .beside(none, open.commitlog_in_disk_millis),
+            .compared_with(none, open.commitlog_in_disk_millis),
         Figure::new("commitlog: mean delay", "ms", ..=2.5, commitlog.delay_millis)
-            .beside(none, open.commitlog_in_disk_millis),
+            .compared_with(none, open.commitlog_in_disk_millis),
     ]
 }
 
@@ -149,8 +154,8 @@ fn table(figures: &[SchedulerResult; 2]) -> Result<Table, String> {
     add("queries alone: MB/s", 0, |f| f.alone.megabytes_per_second);
     add("queries alone: pending", 0, |f| f.alone.pending);
     add("queries alone: delay (ms)", 0, |f| f.alone.delay_millis);
-    add("queries alongside writes: MB/s", 0, |f| f.beside.megabytes_per_second);
-    add("queries alongside writes: delay (ms)", 0, |f| f.beside.delay_millis);
+    add("queries alongside writes: MB/s", 0, |f| f.alongside.megabytes_per_second);
+    add("queries alongside writes: delay (ms)", 0, |f| f.alongside.delay_millis);
     add("commitlog: MB/s", 0, |f| f.commitlog.megabytes_per_second);
     add("commitlog: median delay (ms)", 2, |f| f.commitlog_p50_millis);
     add("commitlog: mean delay (ms)", 2, |f| f.commitlog.delay_millis);
@@ -198,13 +203,18 @@ mod tests {
         for seed in seeds() {
             let figures = measure_both(seed, phases).unwrap();
             let SchedulerResult {
-                alone, beside, commitlog, commitlog_p50_millis, utilisation, ..
+                alone,
+                alongside,
+                commitlog,
+                commitlog_p50_millis,
+                utilisation,
+                ..
             } = &figures[0];
             assert!((299.0..=301.0).contains(&alone.megabytes_per_second), "{alone:?}");
             assert!((2_480.0..=2_496.0).contains(&alone.pending), "{alone:?}");
             assert!((505.0..=515.0).contains(&alone.delay_millis), "{alone:?}");
-            assert!((164.0..=170.0).contains(&beside.megabytes_per_second), "{beside:?}");
-            assert!((890.0..=930.0).contains(&beside.delay_millis), "{beside:?}");
+            assert!((164.0..=170.0).contains(&alongside.megabytes_per_second), "{alongside:?}");
+            assert!((890.0..=930.0).contains(&alongside.delay_millis), "{alongside:?}");
             assert!(commitlog.delay_millis <= 3.5, "{commitlog:?}");
             assert!(*commitlog_p50_millis <= 0.6, "{commitlog_p50_millis}");
             assert!(*utilisation >= 0.999, "{utilisation}");

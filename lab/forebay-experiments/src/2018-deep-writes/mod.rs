@@ -182,9 +182,9 @@ fn figures(compared: &Compared, published: &Published) -> Vec<Figure> {
             let range = PublishedRange::rounded(published[at]);
             let mut figure = Figure::new(format!("{scheduler}: {name}"), unit, range, of(ours))
                 .at(metric, 2 * at + usize::from(job == "reads"), COLUMNS)
-                .beside("no scheduler", of(&compared.open));
+                .compared_with("no scheduler", of(&compared.open));
             if at == 1 {
-                figure = figure.beside("as before", published[0]);
+                figure = figure.compared_with("as before", published[0]);
             }
             figures.push(figure);
         }

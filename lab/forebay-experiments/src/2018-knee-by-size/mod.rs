@@ -47,9 +47,12 @@ fn report(small: &Curve, large: &Curve) -> Report {
     let knee = large.knee().map_or(f64::INFINITY, |knee| f64::from(knee.concurrency));
     report.figures = vec![
         Figure::new("4 KiB at 140 requests", "% of the most", ..=SATURATED * 100.0, part * 100.0)
-            .beside(FIXED, (100.0 * f64::from(CONCURRENCY_MAX) / (RATE * LATENCY)).min(100.0)),
+            .compared_with(
+                FIXED,
+                (100.0 * f64::from(CONCURRENCY_MAX) / (RATE * LATENCY)).min(100.0),
+            ),
         Figure::new("knee of 128 KiB", "requests", ..=20.0, knee)
-            .beside(FIXED, (BANDWIDTH / LARGE as f64 * LATENCY).ceil()),
+            .compared_with(FIXED, (BANDWIDTH / LARGE as f64 * LATENCY).ceil()),
     ];
     report.tables.push(table);
     let part = |curve: &Curve| curve.line(|point| curve.part_of_peak(point) * 100.0);

@@ -95,14 +95,15 @@ fn figures(in_disk: &[InDisk]) -> Vec<Figure> {
         |len| in_disk.iter().find(|in_disk| in_disk.len == len).map_or(0, |f| f.littles_law);
     vec![
         Figure::new("limit of 4 KiB reads", "requests", 70.0, requests)
-            .beside(arithmetic, requests),
-        Figure::new("limit of bytes", "kB", 402.653, bytes / 1e3).beside(arithmetic, bytes / 1e3),
+            .compared_with(arithmetic, requests),
+        Figure::new("limit of bytes", "kB", 402.653, bytes / 1e3)
+            .compared_with(arithmetic, bytes / 1e3),
         Figure::new("limit of 128 KiB reads", "requests", 3.0, bytes / LARGE as f64)
-            .beside(arithmetic, bytes / LARGE as f64),
+            .compared_with(arithmetic, bytes / LARGE as f64),
         Figure::new("4 KiB reads in the disk", "requests", 70.0, found(SMALL) as f64)
-            .beside(of_2016, f64::from(DEPTH_OF_2016)),
+            .compared_with(of_2016, f64::from(DEPTH_OF_2016)),
         Figure::new("128 KiB reads in the disk", "requests", 3.0, found(LARGE) as f64)
-            .beside(of_2016, f64::from(DEPTH_OF_2016)),
+            .compared_with(of_2016, f64::from(DEPTH_OF_2016)),
     ]
 }
 

@@ -30,7 +30,7 @@ const SLICES_ALONE: usize = 25;
 struct Yield {
     alone: f64,
     /// In each phase of queries.
-    beside: [f64; 3],
+    alongside: [f64; 3],
     /// After the last one.
     after: f64,
     /// The part of the disk's time of the queries in the first phase.
@@ -47,7 +47,7 @@ fn yields(outcome: &Outcome, phase_seconds: u64) -> Result<Yield, String> {
     let sum = |samples: &dyn Fn(&'static str) -> Result<f64, String>| {
         Ok::<_, String>(samples(reads)? + samples(writes)?)
     };
-    let beside =
+    let alongside =
         |index: usize| sum(&|name| Ok(megabytes(&phase(outcome, name, index, phase_seconds)?)));
     let from = |first: usize| {
         sum(&|name| {
@@ -60,7 +60,7 @@ fn yields(outcome: &Outcome, phase_seconds: u64) -> Result<Yield, String> {
     let query_seconds = query_units as f64 / DiskTime::UNITS_PER_SECOND as f64;
     Ok(Yield {
         alone: from(1)?,
-        beside: [beside(0)?, beside(1)?, beside(2)?],
+        alongside: [alongside(0)?, alongside(1)?, alongside(2)?],
         after: from(SLICES - SLICES_ALONE - 1)?,
         query_part: query_seconds / (queries.len().max(1) as f64 * slice_seconds),
     })
@@ -76,8 +76,8 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     for disk in &Disk::both()? {
         for scheduler in &SCHEDULERS {
             let outcome = phases::queries(seed, disk, scheduler, phase_seconds)?;
-            let Yield { alone, beside, after, query_part } = yields(&outcome, phase_seconds)?;
-            let [first, second, third] = beside.map(thousands);
+            let Yield { alone, alongside, after, query_part } = yields(&outcome, phase_seconds)?;
+            let [first, second, third] = alongside.map(thousands);
             let (alone, after) = (thousands(alone), thousands(after));
             let (name, scheduler_name) = (disk.name.to_owned(), scheduler.name.to_owned());
             table.row([
@@ -109,13 +109,13 @@ mod tests {
         for seed in seeds() {
             for scheduler in &SCHEDULERS {
                 let outcome = phases::queries(seed, &Disk::line().unwrap(), scheduler, 1).unwrap();
-                let Yield { alone, beside, after, query_part } = yields(&outcome, 1).unwrap();
+                let Yield { alone, alongside, after, query_part } = yields(&outcome, 1).unwrap();
                 assert!((after / alone - 1.0).abs() < 0.002, "{}: {alone} {after}", scheduler.name);
-                let left = beside[0] / alone + query_part;
+                let left = alongside[0] / alone + query_part;
                 assert!((left - 1.0).abs() < 0.005, "{}: {left}", scheduler.name);
                 assert!(
-                    beside[0] < beside[2] && beside[2] < beside[1],
-                    "{}: {beside:?}",
+                    alongside[0] < alongside[2] && alongside[2] < alongside[1],
+                    "{}: {alongside:?}",
                     scheduler.name
                 );
             }

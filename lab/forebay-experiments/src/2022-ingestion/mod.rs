@@ -117,7 +117,7 @@ fn figures(seed: Seed, run_seconds: u64) -> Result<Vec<Figure>, String> {
     each.map(|(scheduler, published)| {
         let name = format!("{}, in all", scheduler.name);
         let figure = Figure::new(name, "MB/s", published, total(scheduler)?);
-        Ok(figure.beside("no scheduler", open).beside("the old peak", OLD_PEAK))
+        Ok(figure.compared_with("no scheduler", open).compared_with("the old peak", OLD_PEAK))
     })
     .collect()
 }

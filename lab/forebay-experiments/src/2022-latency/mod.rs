@@ -45,7 +45,7 @@ impl Load {
         }
     }
 
-    /// The classes whose latencies are told, and the one that is drawn.
+    /// The classes with reported latencies, and the one that is drawn.
     fn classes(self) -> (&'static [&'static str], &'static str) {
         match self {
             Self::Ingestion => (&INGESTED, "memtable"),
@@ -133,18 +133,18 @@ fn figures(setting: Setting) -> Result<Vec<Figure>, String> {
     let [queries_old, queries_new, _] = means(Load::Queries)?;
     let (none, no_change) = ("no scheduler", "no change");
     Ok(vec![
-        Figure::new("ingestion, 4.6: mean in the disk", "ms", 1.45, old).beside(none, open),
+        Figure::new("ingestion, 4.6: mean in the disk", "ms", 1.45, old).compared_with(none, open),
         Figure::new("ingestion, 5.0: mean in the disk", "ms", 0.443, new)
-            .beside(none, open)
-            .beside(no_change, 1.45),
+            .compared_with(none, open)
+            .compared_with(no_change, 1.45),
         Figure::new("ingestion, 5.0 of 4.6", "%", 44.3 / 1.45, new / old * 100.0)
-            .beside(no_change, 100.0),
+            .compared_with(no_change, 100.0),
         Figure::new("queries, 5.0 of 4.6", "%", 50.0, queries_new / queries_old * 100.0)
-            .beside(no_change, 100.0),
+            .compared_with(no_change, 100.0),
     ])
 }
 
-/// How many percent lower the rates are that pace and window are told.
+/// The percentage by which the rates for pace and window are lower.
 const LOWER: [i64; 6] = [0, 10, 20, 30, 40, 50];
 /// Latency targets in the disk: one of reads, and some of writes.
 const TARGETS: [&str; 5] = [
@@ -225,14 +225,14 @@ fn held_figures(old: (f64, f64), held: (f64, f64)) -> [Figure; 2] {
     [
         // the target was chosen by it
         Figure::new(name("mean in the disk"), "ms", ..=after.1, held.1)
-            .beside("no change", before.1),
+            .compared_with("no change", before.1),
         Figure::new(
             name("throughput given up"),
             "%",
             ..=lost(before.0, after.0),
             lost(old.0, held.0),
         )
-        .beside("nothing given up", 0.0),
+        .compared_with("nothing given up", 0.0),
     ]
 }
 

@@ -45,7 +45,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
                 {
                     let name = format!("5.0: {name} phase");
                     let figure = Figure::new(name, "queries/s", *rate as f64, got);
-                    report.figures.push(figure.beside("the rate offered", *rate as f64));
+                    report.figures.push(figure.compared_with("the rate offered", *rate as f64));
                 }
             }
             let farthest = first.1.max(second.1).max(third.1);

@@ -115,7 +115,7 @@ fn figures(bursts: &[Burst]) -> Vec<Figure> {
     vec![
         Figure::new("from burst to burst", "s", 30.72, millis(second.from - first.from) / 1e3),
         Figure::new("length of a burst", "ms", 101.0..=102.0, millis(first.to - first.from))
-            .beside("all at once", 0.0),
+            .compared_with("all at once", 0.0),
     ]
 }
 

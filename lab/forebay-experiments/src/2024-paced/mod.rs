@@ -103,7 +103,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         {
             let figure = Figure::new(variant.name, "x no deletes", published, ours / none);
             let figure = figure.at(variant.name, row, rows);
-            report.figures.push(figure.beside("no deletes", 1.0));
+            report.figures.push(figure.compared_with("no deletes", 1.0));
         }
         table.row([
             variant.name.to_owned(),

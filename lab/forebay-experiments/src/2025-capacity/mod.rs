@@ -156,15 +156,15 @@ fn published_figures(
     let lost = |of_capacity: f64| (1.0 - of_capacity / CAPACITY_GB) * 100.0;
     vec![
         Figure::new("commitlog and memtable", "GB/s", 4.5, aligned.others)
-            .beside(none, open.others)
-            .beside("the rate offered", 4.5),
+            .compared_with(none, open.others)
+            .compared_with("the rate offered", 4.5),
         Figure::new("compaction alongside them", "GB/s", 10.0, aligned.compaction)
-            .beside(none, open.compaction),
+            .compared_with(none, open.compaction),
         Figure::new("all", "GB/s", CAPACITY_GB, of_all(aligned)),
         Figure::new("compaction alone", "GB/s", CAPACITY_GB, aligned.compaction_alone)
-            .beside(none, open.compaction_alone),
+            .compared_with(none, open.compaction_alone),
         Figure::new("lost to misalignment", "%", lost(12.5), lost(of_all(off)))
-            .beside("as when aligned", lost(of_all(aligned))),
+            .compared_with("as when aligned", lost(of_all(aligned))),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! Requests across the border of two chunks, and how they are told from a trace.
+//! Requests across the border of two chunks, and how a trace shows them.
 
 use std::sync::PoisonError;
 
@@ -134,10 +134,10 @@ fn add_border(report: &mut Report) {
     report.figures.extend([
         Figure::new("the border", "bytes", PUBLISHED_BORDER as f64, start)
             .exactly()
-            .beside(arithmetic, start),
+            .compared_with(arithmetic, start),
         Figure::new("before it", "sectors", TRACED_FIRST_PART as f64, before as f64)
             .exactly()
-            .beside(arithmetic, before as f64),
+            .compared_with(arithmetic, before as f64),
     ]);
 }
 
@@ -161,7 +161,8 @@ fn add_latencies(seed: Seed, report: &mut Report) -> Result<(), String> {
             report.figures.extend([
                 Figure::new("split: first part", "us", 161.0, first),
                 Figure::new("split: second part", "us", 5_249.0, second),
-                Figure::new("split", "us", 5_249.0, whole).beside("as the second part", second),
+                Figure::new("split", "us", 5_249.0, whole)
+                    .compared_with("as the second part", second),
             ]);
         }
         let [whole, first, second] = [whole, first, second].map(thousands);
@@ -193,7 +194,7 @@ fn add_stream(seed: Seed, report: &mut Report, millis: u64) -> Result<(), String
         let of_completions = 2.0 * splits / (2.0 * splits + wholes);
         if open {
             let figure = Figure::new("completions of parts", "%", 25.0, of_completions * 100.0);
-            report.figures.push(figure.beside("none is split", 0.0));
+            report.figures.push(figure.compared_with("none is split", 0.0));
         }
         let p99 = |latencies: &Latencies| thousands(latencies.quantile_ns(0.99) as f64 / 1e3);
         table.row([

@@ -83,7 +83,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
             let of_first = all.first().map_or(0.0, |(_, first, _)| 1.0 - off / first);
             report
                 .figures
-                .push(figure.beside("as requests are on sectors again", of_first * 100.0));
+                .push(figure.compared_with("as requests are on sectors again", of_first * 100.0));
         }
     }
     report.tables.push(table);

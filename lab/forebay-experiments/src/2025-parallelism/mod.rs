@@ -91,7 +91,7 @@ fn published_figures(
             let (shards, _) = STEPS[at];
             let ours = ours.get(at).map_or(0.0, |run| run.gb_per_second);
             let figure = Figure::new(format!("{name}, {shards} shards"), "GB/s", *published, ours);
-            figures.push(figure.beside("four times one disk", 4.0 * 3.22));
+            figures.push(figure.compared_with("four times one disk", 4.0 * 3.22));
         }
     }
     figures

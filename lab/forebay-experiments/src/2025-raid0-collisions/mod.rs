@@ -41,7 +41,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         let figures = measure(seed, Placement::Same, shards, true, measured)?;
         report.figures.push(
             Figure::new(format!("the array, {shards} shards"), "GB/s", 10.9, figures.gb_per_second)
-                .beside("four times one disk", 4.0 * one_disk),
+                .compared_with("four times one disk", 4.0 * one_disk),
         );
         table.row([
             shards.to_string(),

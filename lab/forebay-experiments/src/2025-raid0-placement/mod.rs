@@ -27,7 +27,7 @@ const PLACEMENTS: [(Placement, &str); 3] = [
 fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let (mut report, measured) = report(scale);
     let mut table = Table::new(
-        "GB/s (the members together: 12.9), and the busiest member's part of what is in flight",
+        "GB/s (the members together: 12.9), and the busiest member's part of the requests in flight",
         &["files begin", "scheduler", "8 shards", "busiest", "64 shards", "busiest"],
     );
     for (placement, name) in PLACEMENTS {

@@ -157,7 +157,7 @@ fn add_throughput(seed: Seed, report: &mut Report, millis: u64) -> Result<(), St
             if let Some(published) = cost.published {
                 let name = format!("{}, {} KiB", cost.name, size >> 10);
                 let figure = Figure::new(name, "MB/s", published[index] as f64, bandwidth / 1e6);
-                report.figures.push(figure.beside("no scheduler", open[index]));
+                report.figures.push(figure.compared_with("no scheduler", open[index]));
             }
             heavy.push(percent(part));
         }

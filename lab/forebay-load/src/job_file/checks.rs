@@ -233,7 +233,8 @@ impl Checks<'_> {
         };
         let count: u32 = self.source.number(given, 1..=IOV_COUNT_MAX, "segments")?;
         if !info.vectorized.is_some_and(|vectorized| vectorized.value) {
-            let message = "buffers are not split; add `vectorized: true` or remove `iov_count`";
+            let message = "`iov_count` splits buffers of vectored requests only; add `vectorized: \
+                           true` or remove `iov_count`";
             return Err(self.error(given.at, message));
         }
         let unit = if u64::from(reqsize) < PAGE { SECTOR } else { PAGE };
@@ -259,7 +260,10 @@ impl Checks<'_> {
         let Some(given) = raw.options.extent_size else { return Ok(None) };
         let bytes = given.value.0;
         let message = if !raw.kind.value.deletes() {
-            String::from("the job deletes no files; remove `extent_size`, or use unlink or discard")
+            String::from(
+                "`extent_size` is for jobs that delete files; remove it, or use unlink \
+                          or discard",
+            )
         } else if bytes <= HOLE || !bytes.is_multiple_of(HOLE) {
             format!("extents of {bytes} bytes; expected a multiple of {HOLE}, and more than that")
         } else if file_size / bytes > EXTENTS_MAX {
@@ -286,7 +290,7 @@ impl Checks<'_> {
     fn fsync_every(&self, raw: &RawJob) -> Result<Option<NonZeroU64>, ConfigError> {
         let given = raw.options.fsync_every.as_ref();
         if raw.kind.value == JobKind::Delete {
-            let message = "a discard job flushes after each step by itself; remove `fsync_every`";
+            let message = "a discard job already flushes after each step; remove `fsync_every`";
             let given = given.map(|given| self.error(given.at, message));
             return given.map_or(Ok(Some(NonZeroU64::MIN)), Err);
         }
@@ -306,8 +310,7 @@ impl Checks<'_> {
     ) -> Result<Option<NonZeroU64>, ConfigError> {
         given
             .map(|given| {
-                let message =
-                    || format!("0 {things} make no sense here; remove the key or write more");
+                let message = || format!("0 {things}; expected 1 or more, or remove the key");
                 NonZeroU64::new(given.value).ok_or_else(|| self.error(given.at, message()))
             })
             .transpose()

@@ -117,9 +117,10 @@ impl Classes {
             Some(Named::Group(_)) => {
                 format!("`{name}` is a group of classes; name one of its classes")
             }
-            Some(Named::Job(other)) if other == name => {
-                String::from("the job names itself; remove `class` and give `shares`")
-            }
+            Some(Named::Job(other)) if other == name => String::from(
+                "the job's `class` is the job itself; remove `class` and give \
+                              `shares`",
+            ),
             Some(Named::Job(other)) => {
                 format!("job `{name}` runs in class `{other}`; write `class: {other}`")
             }

@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for RawShards {
                 match text {
                     "all" => Ok(RawShards::All),
                     _ => Err(E::custom(format!(
-                        "`{text}` is not `all` or a list of shard numbers such as [0, 2]"
+                        "`{text}` is neither `all` nor a list of shard numbers such as [0, 2]"
                     ))),
                 }
             }

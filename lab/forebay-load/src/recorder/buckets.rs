@@ -3,7 +3,7 @@
 /// Each doubling of a latency has this many buckets, so that one is 6 % wide at most.
 const STEPS: u64 = 16;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// The longest latency that is told from longer ones: 2^42 ns, over an hour.
+/// The longest latency that is distinguished from longer ones: 2^42 ns, over an hour.
 const BITS_MAX: u32 = 42;
 
 /// How many buckets there are.

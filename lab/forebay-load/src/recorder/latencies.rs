@@ -2,7 +2,7 @@
 
 use hdrhistogram::{CreationError, Histogram};
 
-/// The longest latency that is told from longer ones, in nanoseconds: one hour.
+/// The longest latency that is distinguished from longer ones, in nanoseconds: one hour.
 const LATENCY_NS_MAX: u64 = 3_600 * 1_000_000_000;
 
 /// Latencies in nanoseconds: percentiles within 0.1 %, mean and maximum exactly.
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_a_bound_is_counted() {
+    fn values_within_a_bound_are_counted() {
         let spread = latencies((1..=1000).map(|us| us * 1_000));
         let within = [0, 500_000, u64::MAX].map(|ns| spread.count_within(ns));
         assert!(within[0] == 0 && within[1].abs_diff(500) <= 1 && within[2] == 1000, "{within:?}");

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_at_the_deadline_counts_with_its_age() {
+    fn requests_unfinished_at_the_deadline_count_with_their_age() {
         let mut recorder = recorder();
         recorder.record(&request([150, 150, 150, 201]));
         recorder.record_unfinished(ms(160), false);

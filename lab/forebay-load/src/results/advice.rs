@@ -45,20 +45,20 @@ fn trade(verdict: &Verdict, scheduled: &RunResult, lost: f64) -> &'static str {
         }
         _ if scheduled.policy != "pace+window" => "",
         VerdictKind::Gain(_) if lost < PRICE_MIN => {
-            "Change `shares` to change who gets how much.\n"
+            "Change `shares` to divide the disk differently.\n"
         }
         VerdictKind::Gain(_) if has_target(scheduled) => {
-            "For more bandwidth and longer latencies, set a longer --latency-target, or off.\n\
-             Change `shares` to change who gets how much.\n"
+            "For more bandwidth and longer latencies, set a longer --latency-target, or \
+             off.\nChange `shares` to divide the disk differently.\n"
         }
         VerdictKind::Gain(_) => {
-            "For more bandwidth and longer latencies, set a longer --latency-goal.\n\
-             Change `shares` to change who gets how much.\n"
+            "For more bandwidth and longer latencies, set a longer --latency-goal.\nChange \
+             `shares` to divide the disk differently.\n"
         }
-        VerdictKind::Redistribution => "Who gets how much is said by `shares` in the job file.\n",
+        VerdictKind::Redistribution => "`shares` in the job file divides the disk between jobs.\n",
         VerdictKind::Loss => {
-            "To get back what it cost: a longer --latency-goal, --latency-target off, or no\n\
-             scheduling where this is the load.\n"
+            "To avoid this cost: a longer --latency-goal, --latency-target off, or no\nscheduling \
+             for this load.\n"
         }
     }
 }
@@ -77,25 +77,26 @@ pub(super) fn surety(run: &RunResult) -> String {
     let is_held_back = has_target(run);
     let said = match disk.and_then(|disk| disk.speed) {
         Some(speed) if is_held_back && speed < 1.0 - SPEED_OFF => String::from(
-            "Whether they are right the run does not tell, for the latency target may have held\n\
-             it back: run it with `--latency-target off`, or `forebay tune DIR --budget quick`.\n",
+            "Whether they are right is unknown, as the latency target may have limited the \
+             run:\nrun it with `--latency-target off`, or `forebay tune DIR --budget quick`.\n",
         ),
         None => String::from(
-            "The run does not tell whether they are right: too little work waited for it.\n",
+            "Whether they are right is unknown: too little work waited for the disk.\n",
         ),
         Some(speed) if (speed - 1.0).abs() <= SPEED_OFF => {
             String::from("The run agrees with them within 20 %.\n")
         }
         Some(speed) => format!(
-            "They are wrong for this load: the disk did {:.0} % of them.\nMeasure it with `forebay \
-             tune DIR --budget quick`, which takes about a minute, and\nrun this again with \
-             `--properties forebay.yaml`; where mixes are slow then too,\n`forebay explore DIR`.\n",
+            "They are wrong for this load: the disk did {:.0} % of them.\nMeasure it with \
+             `forebay tune DIR --budget quick`, which takes about a minute, and\nrun this again \
+             with `--properties forebay.yaml`; if mixes are still slow,\nrun `forebay explore \
+             DIR`.\n",
             speed * 100.0
         ),
     };
     format!(
-        "The disk's figures are of a probe of four seconds: a cache can have answered it,\n\
-         and a burst can have ended since.\n{said}"
+        "The disk's figures are from a probe of four seconds: a cache may have answered it,\nand \
+         a burst may have ended since.\n{said}"
     )
 }
 
@@ -110,10 +111,9 @@ pub(super) fn busy_machine(runs: &[RunResult]) -> String {
         false => ", or with fewer --shards.",
     };
     format!(
-        "The machine was busy: {:.0} % of the time the load's threads waited for a\n\
-         processor. That is in all latencies, no order of requests shortens it, and a\n\
-         latency target is missed for it whatever the disk does. Run this when less else\n\
-         runs{or_without}\n",
+        "The machine was busy: {:.0} % of the time the load's threads waited for a\nprocessor. \
+         All latencies include that, no order of requests shortens it, and a\nlatency target may \
+         be missed because of it. Run this on a less busy\nmachine{or_without}\n",
         part * 100.0
     )
 }
@@ -122,16 +122,16 @@ pub(super) fn busy_machine(runs: &[RunResult]) -> String {
 pub(super) fn topology(run: &RunResult) -> &'static str {
     match run.topology.as_str() {
         "per-thread" => {
-            "It fits threads that do their own I/O for as long as they live, such as one per\n\
-             core: no lock and no other thread is between them and the disk.\n"
+            "It suits long-lived threads that do their own I/O, such as one per core: no \
+             lock\nand no other thread is between them and the disk.\n"
         }
         "shared" => {
-            "It fits threads that come and go, and I/O by other means (permits): all wait at\n\
-             one queue.\n"
+            "It suits short-lived threads, and I/O by other means (permits): all wait at \
+             one\nqueue.\n"
         }
         "coordinators" => {
-            "It fits many threads on a disk whose window is too small for a queue each:\n\
-             requests cross to an I/O thread and back, which costs latency.\n"
+            "It suits many threads on a disk whose window is too small for a queue \
+             each:\nrequests cross to an I/O thread and back, which costs latency.\n"
         }
         _ => "",
     }

@@ -23,9 +23,9 @@ impl MembersResult {
         let mut lines = uneven_members(&self.parts);
         if lines.is_empty() && self.fullest > self.fullest_of_even() {
             lines.push(format!(
-                "at each time one member of {} has {:.0} % of what is in flight ({:.0} % would be \
-                 even), though not always the same: files grow from one to the next together; place \
-                 them on other chunks",
+                "at each time one member of {} has {:.0} % of the requests in flight ({:.0} % \
+                 would be even), but not always the same one: files grow from one to the next \
+                 together; place them on other chunks",
                 self.parts.len(),
                 self.fullest * 100.0,
                 100.0 / self.parts.len().max(1) as f64

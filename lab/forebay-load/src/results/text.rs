@@ -51,10 +51,10 @@ may), in the queue until the scheduler let it go, and then in the disk.
 /// What the words for waiting mean.
 const WAITS: [(&str, &str); 5] = [
     ("pace", "the disk's rate was used up"),
-    ("pace_disk_idle", "the same while little was unfinished in the disk"),
-    ("window", "as much was unfinished in the disk as may be"),
+    ("pace_disk_idle", "the same, while the disk was nearly empty"),
+    ("window", "the window was full"),
     ("class_limit", "the limit of their class"),
-    ("ahead", "their queue had got more than others, which went first"),
+    ("ahead", "other queues were behind and went first"),
 ];
 
 /// How requests got to the disk, and what the scheduler saw of it.
@@ -123,8 +123,8 @@ fn stall_lines(of: &StallsResult) -> String {
     let (spans, overdue) = (StallFigures::from(*of), of.overdue);
     let requests = if overdue == 1 { "request was" } else { "requests were" };
     format!(
-        "The disk stood still: {spans};\n{overdue} {requests} overdue. Look for errors of the device in \
-         the system's log,\nand at the device itself (`smartctl`).\n"
+        "The disk stalled: {spans};\n{overdue} {requests} overdue. Look for errors of the device \
+         in the system's log,\nand check the device (`smartctl`).\n"
     )
 }
 
@@ -136,23 +136,23 @@ fn speed_lines(run: &RunResult, disk: &DiskResult) -> String {
     let (percent, waited) = (speed * 100.0, duration(waited * 1e6));
     if let (Some(target), true) = (&disk.latency_target, speed < SPEED_HEALTHY) {
         return format!(
-            "Within its latency target this disk does {percent:.0} % of what its figures say for \
-             this\nmix: {} costs {:.0} %, unless the disk is slower than its figures anyway;\n\
-             `--latency-target off` shows which (work waited for {waited}).\n",
+            "Within its latency target this disk does {percent:.0} % of its figures for this \
+             mix:\n{} costs {:.0} %, unless the disk is slower than its figures \
+             anyway;\n`--latency-target off` shows which (work waited for {waited}).\n",
             target.target,
             100.0 - percent
         );
     }
     if !run.properties.warnings.is_empty() {
         return format!(
-            "The load got {percent:.0} % of what these figures allow. While they look wrong, that\n\
-             says nothing about the disk (work waited for {waited}).\n"
+            "The load got {percent:.0} % of what these figures allow. As they look wrong, \
+             that\ndoes not judge the disk (work waited for {waited}).\n"
         );
     }
     let is_probed = run.properties.source == PropertiesSource::Probe;
     let running = disk.running_speed(run.duration_seconds);
     let advice = match running {
-        // how sure a probe is, is said with what to do
+        // the advice states the uncertainty of a probe
         _ if is_probed => "",
         Some(..SPEED_OFF) => {
             ":\nrun `forebay tune DIR`, and where it stays so `forebay explore DIR`"
@@ -164,13 +164,13 @@ fn speed_lines(run: &RunResult, disk: &DiskResult) -> String {
     let besides = match (&disk.stops, running) {
         (None, _) => String::new(),
         (Some(_), Some(running)) => {
-            format!("; while it did not stand still it did {:.0} %", running * 100.0)
+            format!("; outside of stalls it did {:.0} %", running * 100.0)
         }
-        (Some(_), None) => String::from(", nearly all of it while the disk stood still"),
+        (Some(_), None) => String::from(", nearly all of it while the disk stalled"),
     };
     format!(
-        "This disk does {percent:.0} % of what its figures say for this mix{advice}\n(work \
-         waited for {waited}{besides}).\n"
+        "This disk does {percent:.0} % of its figures for this mix{advice}\n(work waited for \
+         {waited}{besides}).\n"
     )
 }
 
@@ -181,16 +181,16 @@ fn target_lines(of: &LatencyTargetResult, disk: &DiskResult) -> String {
     let part = 100.0 - over as f64 / measured.max(1) as f64 * 100.0;
     let met = format!("{part:.1} of 100 of {} requests took no longer", rate(measured as f64));
     let said = match of.holds {
-        None => String::from("was not put to the test: nothing of its kind met a loaded disk"),
+        None => String::from("was not tested: no request of its kind met a loaded disk"),
         _ if below_base => {
-            format!("cannot be held, for it is below the latency of the idle disk: {met}")
+            format!("cannot be kept, as it is below the latency of the idle disk: {met}")
         }
         Some(true) => format!("holds: {met}"),
         Some(false) if disk.stops.is_some() => {
-            format!("does not hold, and the disk stood still; of what it answered,\n{met}")
+            format!("does not hold, and the disk stalled; of the completed requests\n{met}")
         }
         Some(false) if of.attainable => format!("does not hold: only {met}"),
-        Some(false) => format!("cannot be kept: only {met}, and sending less does not help"),
+        Some(false) => format!("cannot be kept: only {met}, and a smaller window does not help"),
     };
     let window = duration(of.window_us);
     format!("Latency target {target} ({latency})\n{said}.\nIn the end the window was {window}.\n")
@@ -216,7 +216,7 @@ mod tests {
             |waited| StallsResult { count: 1, seconds: waited, longest_seconds: 6.0, overdue: 1 };
         (disk.speed, disk.waited_seconds, disk.stops) = (Some(0.0), Some(6.01), Some(of(6.0)));
         let text = speed_lines(&run, &disk);
-        assert!(text.contains("while the disk stood still") && !text.contains("tune"), "{text}");
+        assert!(text.contains("while the disk stalled") && !text.contains("tune"), "{text}");
         (disk.speed, disk.waited_seconds, disk.stops) = (Some(0.3), Some(10.0), Some(of(4.0)));
         let text = speed_lines(&run, &disk);
         assert!(text.contains("it did 50 %") && text.contains("forebay tune DIR"), "{text}");
@@ -231,10 +231,7 @@ mod tests {
         assert!(speed_lines(&run, &disk).starts_with("This disk does 100 %"));
         run.properties.warnings.push(String::from("read_iops looks wrong"));
         let text = speed_lines(&run, &disk);
-        assert!(
-            text.contains("100 % of what these figures allow. While they look wrong"),
-            "{text}"
-        );
+        assert!(text.contains("100 % of what these figures allow. As they look wrong"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

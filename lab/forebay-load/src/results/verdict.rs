@@ -112,8 +112,8 @@ fn first_sentence(kind: &VerdictKind, pairs: &[ClassPair<'_>]) -> String {
             format!("{name} gained most: {latency}.{doubt}")
         }
         VerdictKind::NoContention => format!(
-            "The disk shows no contention worth scheduling under this load: no {percentiles} \
-             changed by more than 20 %, no bandwidth by more than 5 %."
+            "This load causes no contention worth scheduling: no {percentiles} changed by more \
+             than 20 %, no bandwidth by more than 5 %."
         ),
         VerdictKind::Overload => format!(
             "Scheduling changed nothing: no {percentiles} changed by more than 20 %, no bandwidth by \
@@ -267,7 +267,7 @@ impl ClassPair<'_> {
     fn overload(&self) -> String {
         let [without, with] = [self.0.0, self.0.1].map(|class| class.unfinished);
         format!(
-            "{} asked for more than it got: {without} requests without the scheduler and {with} \
+            "{} requested more than it got: {without} requests without the scheduler and {with} \
              with it were due and unfinished at the end, so its latencies grow with the length of \
              the run.",
             self.name()

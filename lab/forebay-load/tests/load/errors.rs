@@ -1,4 +1,4 @@
-//! What is said about job files that are not right.
+//! Messages about invalid job files.
 
 use crate::{job_with, parse, parse_with_groups};
 
@@ -23,8 +23,8 @@ fn errors_in_an_entry() {
         ),
         (
             "- name: a\n  type: append\n  shards: most\n",
-            "jobs.yaml:3:11: [0].shards: `most` is not `all` or a list of shard numbers such as \
-             [0, 2]",
+            "jobs.yaml:3:11: [0].shards: `most` is neither `all` nor a list of shard numbers such \
+             as [0, 2]",
         ),
         (
             "- name: a\n  type: append\n  shards: all\n",
@@ -73,7 +73,7 @@ fn errors_in_an_entry() {
     }
 }
 
-/// Kinds of jobs, lines of their `shard_info`, and what is said of them.
+/// Kinds of jobs, lines of their `shard_info`, and the expected messages.
 const SHARD_INFO: &[(&str, &[&str], &str)] = &[
     (
         "randread",
@@ -127,7 +127,8 @@ const SHARD_INFO: &[(&str, &[&str], &str)] = &[
     (
         "randread",
         &["parallelism: 1", "class: a"],
-        "6:12: [0].shard_info.class: the job names itself; remove `class` and give `shares`",
+        "6:12: [0].shard_info.class: the job's `class` is the job itself; remove `class` and give \
+         `shares`",
     ),
     (
         "randread",
@@ -150,14 +151,13 @@ const SHARD_INFO: &[(&str, &[&str], &str)] = &[
     (
         "randread",
         &["parallelism: 1", "limit: 0"],
-        "6:12: [0].shard_info.limit: 0 requests make no sense here; remove the key or write \
-             more",
+        "6:12: [0].shard_info.limit: 0 requests; expected 1 or more, or remove the key",
     ),
     (
         "randread",
         &["parallelism: 1", "iov_count: 2"],
-        "6:16: [0].shard_info.iov_count: buffers are not split; add `vectorized: true` or \
-             remove `iov_count`",
+        "6:16: [0].shard_info.iov_count: `iov_count` splits buffers of vectored requests only; \
+         add `vectorized: true` or remove `iov_count`",
     ),
     (
         "randread",
@@ -283,9 +283,13 @@ fn errors_in_jobs_that_delete() {
             job("discard", "files_count: 1,", steps, "extent_size: 8kB").replace("1GB", "2GB"),
             "131072 extents in a file; at most 65536",
         ),
-        (job("randread", "", "", "extent_size: 1MB"), "the job deletes no files; remove"),
+        (
+            job("randread", "", "", "extent_size: 1MB"),
+            "`extent_size` is for jobs that delete \
+                                                       files; remove",
+        ),
         (job("unlink", files, "", "paced: true"), "only steps are paced; remove `paced`"),
-        (job("discard", files, steps, "fsync_every: 2"), "flushes after each step by itself"),
+        (job("discard", files, steps, "fsync_every: 2"), "already flushes after each step"),
     ];
     for (text, expected) in cases {
         let message = parse(&text).map(drop).unwrap_err().to_string();

@@ -195,9 +195,9 @@ fn said_of_speed(speed: f64, has_target: bool, below_base: bool) -> String {
 }
 
 #[test]
-fn what_a_latency_target_costs_is_not_said_to_be_a_disk_to_explore() {
+fn a_cost_of_a_latency_target_gives_no_advice_to_explore() {
     let plain = said_of_speed(0.42, false, false);
-    assert!(plain.contains("does 42 % of what its figures say"), "{plain}");
+    assert!(plain.contains("does 42 % of its figures"), "{plain}");
     assert!(
         plain.contains("run `forebay tune DIR`") && plain.contains("forebay explore DIR"),
         "{plain}"
@@ -209,7 +209,7 @@ fn what_a_latency_target_costs_is_not_said_to_be_a_disk_to_explore() {
     assert!(!healthy.contains("costs") && !healthy.contains("explore"), "{healthy}");
     assert!(held.contains("holds: 99.0 of 100"), "{held}");
     let below = said_of_speed(0.95, true, true);
-    assert!(below.contains("cannot be held, for it is below"), "{below}");
+    assert!(below.contains("cannot be kept, as it is below"), "{below}");
     for text in [plain, held, healthy, below] {
         assert!(text.lines().all(|line| line.len() <= 110), "{text}");
     }
@@ -264,7 +264,7 @@ fn a_disk_that_does_less_than_is_asked_does_not_need_no_scheduling() {
     let runs = comparison(overloaded(), overloaded());
     let verdict = verdict(&runs);
     assert_eq!(verdict.kind, VerdictKind::Overload);
-    assert!(verdict.to_string().contains("a asked for more than it got"), "{verdict}");
+    assert!(verdict.to_string().contains("a requested more than it got"), "{verdict}");
     let said = text(&Report::Comparison(Box::new(runs)));
     assert!(!said.contains("needs no scheduling") && said.contains("a lower rate"), "{said}");
 }
@@ -351,7 +351,7 @@ fn too_few_requests_of_any_job_are_no_verdict() {
 
 /// A class that got its first requests through the scheduler was starved without it.
 #[test]
-fn a_starved_job_is_told_of() {
+fn a_starved_job_is_reported() {
     let mut runs = with_reads([0, 5000], [0.0, 894.0]);
     runs.runs[0].classes[0].bandwidth_bytes_per_second = 0;
     let verdict = verdict(&runs);

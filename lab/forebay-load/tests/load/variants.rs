@@ -7,7 +7,7 @@ use forebay_load::job_file::{JobFile, JobKind};
 
 use crate::parse;
 
-/// What comes of a file.
+/// The expected outcome of a file.
 enum Right {
     /// It is read, and this is true of it.
     Read(fn(&JobFile) -> bool),
@@ -26,7 +26,7 @@ fn check(text: &str, right: &Right) {
     }
 }
 
-/// What a `shard_info` in one line holds, what follows it, and what comes of it.
+/// The contents of a `shard_info` in one line, the following text, and the expected outcome.
 const SHARD_INFO: &[(&str, &str, Right)] = &[
     ("parallelism: '4', shares: '100'", "", Read(|file| file.jobs[0].parallelism == 4)),
     ("parallelism: 0x10", "", Read(|file| file.jobs[0].parallelism == 16)),
@@ -111,7 +111,7 @@ const HEADS: &[(&str, Right)] = &[
     ),
     ("- name: r\n  type: randread\n  shards: 0", Refused("a list of shard numbers such as [0, 2]")),
     ("- name: r\n  type: randread\n  shards: 0-1", Refused("such as [0, 2]")),
-    ("- name: r\n  type: randread\n  shards: ALL", Refused("is not `all`")),
+    ("- name: r\n  type: randread\n  shards: ALL", Refused("is neither `all`")),
     ("- name: r\n  type: randread\n  shards: [0, 0]", Refused("listed twice")),
     ("- name: r\n  type: randread\n  shards: [7]", Refused("the run has shards 0 to 1")),
     (

@@ -33,7 +33,7 @@ pub(crate) fn run(anywhere: &[Named], mounting: &[Named], on_loop_device: &[Name
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
-/// Tests that cannot run for the `reason` given, if there is one, which is told once.
+/// Tests that cannot run for the `reason` given, if there is one, which is printed once.
 fn needing(kind: &str, reason: Option<&String>, tests: &[Named]) -> Vec<Trial> {
     if let Some(reason) = reason.filter(|_| !tests.is_empty()) {
         eprintln!("the tests marked [{kind}] do not run: {reason}");

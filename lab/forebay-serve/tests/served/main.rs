@@ -23,16 +23,16 @@ use tempfile::TempDir;
 const CAPACITY: u64 = 64 << 20;
 
 fn main() -> ExitCode {
-    let anywhere = named![what_cannot_be_served_is_refused_with_advice];
+    let anywhere = named![unservable_disks_are_refused_with_advice];
     let mounting = named![
         written_data_is_read_back_in_small_and_large_requests,
         several_threads_at_once_read_what_each_has_written,
         a_bad_range_fails_and_the_rest_does_not,
-        what_is_not_aligned_to_the_sector_is_refused,
+        requests_that_are_not_aligned_to_the_sector_are_refused,
         discards_and_flushes_reach_the_disk,
         a_hanging_request_waits_while_others_go_and_ends_when_the_disk_says_so,
         the_end_fails_what_hangs_and_leaves_nothing_mounted,
-        what_was_flushed_survives_a_power_cut_and_of_the_rest_some_does_not,
+        flushed_writes_survive_a_power_cut_and_some_others_are_lost,
     ];
     let on_loop_device = named![a_flush_of_a_block_device_is_one_of_the_disk];
     harness::run(&anywhere, &mounting, &on_loop_device)
@@ -118,7 +118,7 @@ fn a_bad_range_fails_and_the_rest_does_not() {
     assert_eq!((stats.of(Op::Read).completed, stats.of(Op::Write).completed), (2, 2));
 }
 
-fn what_is_not_aligned_to_the_sector_is_refused() {
+fn requests_that_are_not_aligned_to_the_sector_are_refused() {
     let (_mountpoint, served) = serve(Scripted::default(), 4096);
     let file = open(served.path());
     for (offset, len) in [(512, 4096), (0, 512), (4096, 4096 + 512)] {
@@ -181,7 +181,7 @@ fn the_end_fails_what_hangs_and_leaves_nothing_mounted() {
     assert_eq!(path.read_dir().unwrap().count(), 0);
 }
 
-fn what_was_flushed_survives_a_power_cut_and_of_the_rest_some_does_not() {
+fn flushed_writes_survive_a_power_cut_and_some_others_are_lost() {
     let mountpoint = TempDir::new().unwrap();
     let write_cache = Some(WriteCacheConfig { size: 16 << 20, seed: 7 });
     let config = ServeConfig { write_cache, ..config(4096) };
@@ -235,7 +235,7 @@ fn a_flush_of_a_block_device_is_one_of_the_disk() {
     losetup(&["--detach", &device]);
 }
 
-fn what_cannot_be_served_is_refused_with_advice() {
+fn unservable_disks_are_refused_with_advice() {
     let mountpoint = TempDir::new().unwrap();
     let refusal = |config: &ServeConfig, path: &Path| {
         let mounted = Served::mount(Box::new(Scripted::default()), config, path);

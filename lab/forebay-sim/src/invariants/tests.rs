@@ -66,7 +66,7 @@ fn a_request_that_the_queue_does_not_know_is_lost() {
 }
 
 #[test]
-fn who_gets_ahead_is_seen() {
+fn a_shard_that_gets_ahead_is_detected() {
     let classes = [class("a", 100), class("b", 100)];
     let mut lag = Lag::new(2, DiskTime::ZERO);
     let both_wait = |_| 1;
@@ -86,7 +86,7 @@ fn who_gets_ahead_is_seen() {
 }
 
 #[test]
-fn who_never_gets_a_turn_is_seen() {
+fn a_starved_class_is_detected() {
     let classes = [class("a", 100), class("b", 100)];
     let fractions = fractions(&classes, &[]);
     assert_eq!(fractions, [0.5, 0.5]);
@@ -106,7 +106,7 @@ fn who_never_gets_a_turn_is_seen() {
 }
 
 #[test]
-fn who_has_kept_the_disk_from_others_waits_for_as_long() {
+fn a_class_that_blocked_the_disk_waits_as_long() {
     let classes = [class("a", 100), class("b", 100)];
     let fractions = fractions(&classes, &[]);
     let mut starvation = Starvation::new((1, 2), 0, DiskTime::ZERO);
@@ -123,7 +123,7 @@ fn who_has_kept_the_disk_from_others_waits_for_as_long() {
 }
 
 #[test]
-fn who_is_charged_for_a_hang_lags_by_that_and_nobody_else_does() {
+fn only_the_class_charged_for_a_hang_lags() {
     let classes = [class("a", 100), class("b", 100)];
     let mut lag = Lag::new(2, DiskTime::ZERO);
     let both_wait = |_| 1;
@@ -172,7 +172,7 @@ fn an_idle_disk_beside_work_is_seen() {
 }
 
 #[test]
-fn what_a_class_is_due_follows_from_its_groups() {
+fn the_due_share_of_a_class_follows_from_its_groups() {
     let inside = |shares| Class { parent: Some(0), ..class("inside", shares) };
     let classes = [inside(10), inside(30), class("outside", 100)];
     assert_eq!(fractions(&classes, &[Shares::new(100)]), [0.125, 0.375, 0.5]);

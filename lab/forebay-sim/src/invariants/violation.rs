@@ -1,4 +1,4 @@
-//! What is said of an invariant that does not hold.
+//! The report of a violated invariant.
 
 use core::fmt;
 

@@ -29,7 +29,7 @@ pub enum SimulationError {
     /// A change is about a class, or a group of classes, that the job file does not have.
     #[error("{0:?}: there is no such class or group of classes; check the name")]
     Change(What),
-    /// A job that is said to hold what it is granted is not in the job file.
+    /// A job that should hold its permits is not in the job file.
     #[error("no job is called `{job}`; it cannot hold anything")]
     Holder {
         /// The name of the job.

@@ -1,4 +1,4 @@
-//! What comes of a run.
+//! The outcome of a run.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 use super::setup::Simulation;
 use super::trace::Trace;
 
-/// What comes of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The result, as `forebay bench` gives it.

@@ -25,7 +25,7 @@ impl Simulation {
         Ok(self.into_outcome())
     }
 
-    /// The run itself; `before` is told of each moment at which something happens.
+    /// The run; `before` is called at each time at which something happens.
     pub(super) fn run_to_end(
         &mut self,
         before: &mut dyn FnMut(&Self, Time),

@@ -21,7 +21,7 @@ fn above(predicted: [f64; 4], measured: [f64; 4]) -> [f64; 4] {
 /// The rule by which sizes are derived, for sizes that were measured too: this many times the disk
 /// of another one.
 #[test]
-fn what_an_array_does_is_predicted_within_5_percent_where_its_disks_are_the_same() {
+fn an_array_of_equal_disks_is_predicted_within_5_percent() {
     for (one, disks, whole) in [
         ("Standard_L8as_v3", 2.0, "Standard_L16as_v3"),
         ("Standard_L8as_v3", 4.0, "Standard_L32as_v3"),

@@ -135,7 +135,7 @@ fn compare(uneven: bool, seeds: std::ops::Range<u64>) -> [u32; 4] {
 }
 
 #[test]
-fn what_a_disk_has_lost_is_found_and_nothing_on_the_same_disk() {
+fn a_loss_of_a_disk_is_found_and_none_on_the_same_disk() {
     for uneven in [false, true] {
         let [wrong, writes, latency, none] = compare(uneven, 0..4);
         assert!(wrong <= 1 && none <= 1, "{uneven}: {wrong} and {none} of 4");
@@ -158,7 +158,7 @@ fn a_percentile_of_few_requests_is_not_judged_and_says_how_many_it_needs() {
 }
 
 #[test]
-fn what_changes_without_the_scheduler_too_is_not_the_schedulers() {
+fn a_change_that_unscheduled_runs_have_too_is_the_disks() {
     let comparison = |loss, seed| {
         let scheduled = |loss, seed| match scheduled(loss, false, seed) {
             Report::Run(run) => *run,

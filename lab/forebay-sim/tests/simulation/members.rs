@@ -1,4 +1,4 @@
-//! Members of an array that have more than their part of what is in flight are named.
+//! Members of an array with more than their part of the requests in flight are reported.
 
 use core::time::Duration;
 
@@ -33,6 +33,6 @@ fn files_that_grow_over_the_same_member_at_a_time_are_reported() {
         let (members, said) = appends(file_bytes);
         println!("{file_bytes}: {members:?}");
         assert_eq!(members.parts.len(), 4);
-        assert_eq!(said.contains("what is in flight"), !is_even, "{said}");
+        assert_eq!(said.contains("the requests in flight"), !is_even, "{said}");
     }
 }

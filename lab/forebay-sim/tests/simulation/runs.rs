@@ -47,7 +47,7 @@ fn one_seed_is_one_run() {
 }
 
 #[test]
-fn who_looks_at_a_run_changes_nothing_and_sees_what_it_yields() {
+fn observing_a_run_changes_nothing_and_matches_its_result() {
     let text = reads("heavy", "all", 32, "4kB", 500) + &reads("light", "all", 32, "4kB", 100);
     let config = || config(&text, 2, TestDisk::new(20_000, 500_000_000));
     let mut seen = Vec::new();
@@ -88,7 +88,7 @@ fn processor_work_holds_its_shard_up() {
 }
 
 #[test]
-fn what_is_not_done_at_the_end_is_told() {
+fn unfinished_requests_are_reported_at_the_end() {
     let text = "
 - {name: a, type: randread, shards: all, shard_info: {parallelism: 1, rps: 100, batch: 10}}
 ";

@@ -6,7 +6,7 @@ use forebay_config::Source;
 use forebay_sim::swarm::Case;
 
 #[test]
-fn what_the_swarm_found_once_holds() {
+fn scenarios_that_the_swarm_found_hold() {
     let mut failed = Vec::new();
     for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios")).unwrap()
     {

@@ -39,7 +39,7 @@ fn loads() -> [(&'static str, String); 3] {
 }
 
 #[test]
-fn what_is_counted_is_what_was_woken() {
+fn counted_wake_ups_are_those_that_happened() {
     let mut all = 0;
     for (name, text) in loads() {
         for shards in [1, 2, 16] {

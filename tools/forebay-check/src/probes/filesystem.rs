@@ -32,7 +32,7 @@ fn in_memory(mount: &Mount) -> Finding {
 
 fn of_the_kernel(mount: &Mount) -> Finding {
     let kind = &mount.kind;
-    Finding::error(format!("{kind} holds no files but the kernel's own; others cannot be made"))
+    Finding::error(format!("{kind} has only the kernel's own files; no others can be created"))
         .fix("name a directory on a disk")
 }
 

@@ -35,7 +35,7 @@ mod tests {
     use crate::finding::Level;
 
     #[test]
-    fn what_is_seen_decides_and_not_what_is_answered() {
+    fn page_cache_support_is_decided_by_effects_and_not_by_return_values() {
         let of = |residency, dirty_pages, ranges| say(PageCache { residency, dirty_pages, ranges });
         assert_eq!(of(true, true, true).level, Level::Fine);
         for (seen, word) in [

@@ -24,8 +24,8 @@ const MIB: u64 = 1 << 20;
 /// How files grow.
 #[derive(Args)]
 pub(super) struct GrowthOptions {
-    /// Compare ways for files to grow, one file at a time and many at once, instead of running jobs
-    /// [default: all ways; or name some, such as append,fallocate]
+    /// Compare methods of growing files, one file at a time and many at once, instead of running
+    /// jobs [default: all methods; or name some, such as append,fallocate]
     #[arg(long, value_name = "WAYS", value_enum, value_delimiter = ',', num_args = 0..=1)]
     #[arg(default_missing_value = "append,truncate,fallocate,double", require_equals = true)]
     grow: Vec<StrategyName>,
@@ -33,10 +33,10 @@ pub(super) struct GrowthOptions {
     #[arg(long, value_name = "N", default_value_t = 16, requires = "grow")]
     #[arg(value_parser = whole_number::within::<u32>(2..=FILES_MAX.into()))]
     grow_files: u32,
-    /// To what size each file grows
+    /// The final size of each file
     #[arg(long, value_name = "SIZE", default_value = "32MiB", requires = "grow")]
     grow_size: ByteSize,
-    /// Bytes of a write to a file that grows
+    /// The size of each write to a growing file
     #[arg(long, value_name = "SIZE", default_value = "128KiB", requires = "grow")]
     grow_request: ByteSize,
 }
@@ -129,7 +129,8 @@ fn failed(dir: &Path, strategy: Strategy, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::Interrupted => Failure::Interrupted,
         _ => Failure::Run(format!(
-            "cannot grow files in `{}` by {strategy}: {error}; --grow=append,truncate leaves others out",
+            "cannot grow files in `{}` by {strategy}: {error}; --grow=append,truncate leaves out \
+             the others",
             dir.display()
         )),
     }

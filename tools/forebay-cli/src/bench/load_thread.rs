@@ -158,7 +158,7 @@ pub(super) fn engine_config(plan: &Plan<'_>, shard: Option<u32>) -> Result<Engin
     };
     if requests > most {
         return Err(Failure::Input(format!(
-            "{whose} would have up to {requests} requests under way, and at most {most} are \
+            "{whose} would have up to {requests} requests in flight, but at most {most} are \
              supported; lower `parallelism` or `batch`"
         )));
     }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_counts_is_read() {
+    fn counters_of_the_kernel_are_read() {
         assert_eq!(parsed("1200 56524 17\n"), Some(Duration::from_nanos(56_524)));
         assert_eq!([parsed(""), parsed("1 x 2")], [None, None]);
     }

@@ -53,7 +53,7 @@ use storage::{DevicePart, RunTarget, Storage};
 pub(crate) struct Options {
     #[command(flatten)]
     load: LoadOptions,
-    /// The job file: which load to run, in the format of Seastar's io_tester
+    /// The job file, which describes the load in the format of Seastar's io_tester
     #[arg(value_name = "JOBS.yaml", required_unless_present_any = ["grow", "diff"],
           conflicts_with = "grow")]
     jobs: Option<PathBuf>,
@@ -70,32 +70,32 @@ pub(crate) struct Options {
     /// --overwrite-device a block device
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// How requests get to the kernel
+    /// The interface for requests to the kernel
     #[arg(long, value_enum, default_value_t = BackendName::Auto)]
     backend: BackendName,
     /// How the threads of the load share the scheduler
     #[arg(long, value_enum, default_value_t = Topology::PerThread)]
     topology: Topology,
     /// Number of threads that do the I/O with --topology coordinators [default: 1]. The scheduler
-    /// uses fewer where a disk's window holds fewer than four reads of 4 KiB per thread
+    /// uses fewer if a disk's window holds fewer than four reads of 4 KiB per thread
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=SHARDS_MAX as u64))]
     io_queues: Option<u32>,
-    /// Serve what the scheduler counts as OpenMetrics text over HTTP while the load runs, such as
-    /// at 127.0.0.1:9180; port 0 for any that is free
+    /// Serve the scheduler's metrics as OpenMetrics text over HTTP while the load runs, for example
+    /// at 127.0.0.1:9180; port 0 takes a free port
     #[arg(long, value_name = "ADDRESS", value_parser = metrics_address::parse)]
     metrics: Option<SocketAddr>,
-    /// The data on the block device named with --dir may be destroyed
+    /// Allow the data on the block device named with --dir to be destroyed
     #[arg(long)]
     overwrite_device: bool,
-    /// Use the Nth of M equal parts of the block device alone, such as 1/3, while other processes use
-    /// the rest
+    /// Use only the Nth of M equal parts of the block device, such as 1/3, while other processes
+    /// use the rest
     #[arg(long, value_name = "N/M", requires = "overwrite_device", value_parser = DevicePart::parse)]
     share_device: Option<DevicePart>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum BackendName {
-    /// The first that is available of io_uring, linux-aio and threads
+    /// The first available one of io_uring, linux-aio and threads
     Auto,
     /// io_uring, or an error
     #[value(name = "io_uring")]
@@ -119,7 +119,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             compare(&old, &new, options.load.format, options.gate.least())
         }
         ([_, _], Some(_)) => Err(Failure::Input(String::from(
-            "two files are compared as they are; leave out the job file, or one of them",
+            "with two files nothing is run; leave out the job file, or one of them",
         ))),
         (_, None) => Err(Failure::Input(String::from(
             "name a job file to run and compare with that file, or a second file",
@@ -196,7 +196,7 @@ fn shown(
         print(&format.render(report)?)?;
     }
     let failed =
-        failed.map(|(count, first)| format!("{count} requests failed, first this one: {first}"));
+        failed.map(|(count, first)| format!("{count} requests failed; the first: {first}"));
     let Some(old) = old else { return failed.map_or(Ok(()), |failed| Err(Failure::Run(failed))) };
     failed.iter().for_each(note);
     compare(old, report, format, options.gate.least())

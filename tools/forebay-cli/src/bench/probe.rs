@@ -59,7 +59,7 @@ impl Probe<'_> {
     pub(super) fn measure(&self) -> Result<Disk, Failure> {
         let mut one = self.load(JobKind::RandRead, SMALL, 1);
         Storage::check(self.target, &one).map_err(not_probed)?;
-        note("probing the disk, since there is no --properties FILE: some four seconds");
+        note("probing the disk for about four seconds, because there is no --properties FILE");
         let storage = Storage::make(self.target, &one, self.backend, self.interrupt);
         let storage = storage.map_err(not_probed)?;
         one.jobs.iter_mut().for_each(|job| job.shards.truncate(1));
@@ -80,8 +80,8 @@ impl Probe<'_> {
         };
         let base_latency = Duration::from_nanos((base.latency_us.p50 * 1e3) as u64);
         note(format_args!(
-            "{}# base latency: {:.0} us. A short probe is no careful measurement: the disk may do \
-             more, or in the long run less.",
+            "{}# base latency: {:.0} us. A short probe is inaccurate: the disk may do more, or \
+             less in the long run.",
             Properties { disks: vec![properties.clone()] }.to_yaml(),
             base.latency_us.p50
         ));
@@ -150,7 +150,7 @@ impl Probe<'_> {
         }
         let class = result.classes.into_iter().next().filter(|class| class.requests > 0);
         class.ok_or_else(|| {
-            not_probed(Failure::Run(format!("no request was done within {duration:?}")))
+            not_probed(Failure::Run(format!("no request was completed within {duration:?}")))
         })
     }
 
@@ -187,8 +187,8 @@ fn warn_if_busy(processor_wait: Option<f64>) {
     let Some(part) = processor_wait.filter(|&part| part >= PROCESSOR_WAIT_MAX) else { return };
     WARNED.call_once(|| {
         note(format_args!(
-            "warning: the machine is busy: the probe waited {:.0} % of its time for a processor, so \
-             the disk may do far more; run this when less else runs, or name --properties",
+            "warning: the machine is busy: the probe waited {:.0} % of its time for a processor, \
+             so the disk may do far more; run this on an idle machine, or name --properties",
             part * 100.0
         ));
     });

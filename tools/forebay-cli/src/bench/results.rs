@@ -10,7 +10,7 @@ use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 use super::plan::Plan;
 use super::watch::Observed;
 
-/// What comes of a run.
+/// The outcome of a run.
 pub(super) struct Run {
     pub(super) result: RunResult,
     /// How many requests failed, and what went wrong first.

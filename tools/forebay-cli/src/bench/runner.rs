@@ -143,10 +143,10 @@ impl LoadThreads<'_> {
             None => io_of_others(plan)?,
         };
         if let Some(reason) = fallback {
-            note(format_args!("I/O is done by {}, since {reason}", backend.name()));
+            note(format_args!("I/O is done by {}, because {reason}", backend.name()));
         }
         let wakers: Option<Vec<Waker>> = wakers.into_iter().collect();
-        let missing = || Failure::Run(String::from("a shard did not begin: a defect"));
+        let missing = || Failure::Run(String::from("internal error: a shard did not begin"));
         Ok((wakers.ok_or_else(missing)?, backend))
     }
 

@@ -56,8 +56,8 @@ impl Found {
         remarks.dedup();
         if let (true, [offer]) = (self.is_offer, &self.fits[..]) {
             remarks.push(format!(
-                "The region above is for {}, which the disk keeps; it is written into no \
-                 forebay.yaml unless that goal is asked for.",
+                "The region above is for {}, which the disk meets; it is not written to a \
+                 forebay.yaml unless that goal is given.",
                 offer.goal
             ));
         }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_the_way_of_all_goals_is_written_once() {
+    fn a_reason_for_all_goals_is_printed_once() {
         let text = "w_bw_Bps,r_iops,p50_ms,p95_ms\n0,1000,0.1,0.2\n100000000,1000,0.1,0.2\n";
         let surface = Grid::parse_csv("s.csv", text).unwrap();
         let remarks = of(&surface, &goals(&[]).unwrap()).remarks();

@@ -1,4 +1,4 @@
-//! What an interrupted measurement leaves, to be gone on with.
+//! The file of an interrupted measurement, to continue it.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use crate::whole_file;
 /// Version of the file.
 const VERSION: u32 = 1;
 
-/// What is measured: an interrupted measurement is gone on with only if it is the same.
+/// The task of a measurement: an interrupted one continues only with the same task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Task {
@@ -116,7 +116,7 @@ impl Kept {
             kept.read()?;
         } else if path.exists() {
             return Err(Failure::Input(format!(
-                "`{shown}` holds the loads of an interrupted measurement; go on with it by \
+                "`{shown}` holds the loads of an interrupted measurement; continue it with \
                  --resume, or remove it"
             )));
         }
@@ -127,8 +127,8 @@ impl Kept {
         let shown = self.path.display().to_string();
         if !self.path.exists() {
             return Err(Failure::Input(format!(
-                "there is no `{shown}` to go on with; leave out --resume, or name the --save of \
-                 the interrupted measurement"
+                "there is no `{shown}` to continue; leave out --resume, or name the --save of the \
+                 interrupted measurement"
             )));
         }
         let text = forebay_config::read(&self.path)?;
@@ -199,12 +199,12 @@ impl Kept {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// Says how the measurement can be gone on with, where anything of it is kept.
+    /// Prints how to continue the measurement, if a part of it is saved.
     pub(super) fn offer_to_go_on(&self) {
         if self.path.exists() {
             let (count, path) = (self.count(), self.path.display());
             note(format_args!(
-                "{count} loads are kept in `{path}`; go on by the same command with --resume"
+                "{count} loads are saved in `{path}`; continue with the same command and --resume"
             ));
         }
     }

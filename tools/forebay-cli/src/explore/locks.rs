@@ -20,15 +20,15 @@ pub(super) fn of(place: &Path, save: &Path) -> Result<[UnixListener; 2], Failure
     Ok([
         lock(&whole(place), || {
             format!(
-                "another `forebay explore` measures `{}`, and both would be wrong; wait until it \
-                 has ended",
+                "another `forebay explore` measures `{}`, and they would disturb each other; wait \
+                 until it has ended",
                 place.display()
             )
         })?,
         lock(&save_whole, || {
             format!(
-                "another `forebay explore` keeps its loads alongside `{}`; wait until it has ended, or \
-                 name another file with --save",
+                "another `forebay explore` saves its loads next to `{}`; wait until it has ended, \
+                 or name another file with --save",
                 save.display()
             )
         })?,

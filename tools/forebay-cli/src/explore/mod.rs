@@ -29,17 +29,17 @@ const DATA_BYTES: u64 = 2 << 30;
 
 /// Find out which mixes of reads and writes a disk serves within a latency goal.
 ///
-/// Measures read latencies under loads of reads and writes: of the disk below DIR, of a simulated
-/// disk, or taken from a surface that was measured earlier. For each goal, a region of loads is
-/// fitted that keep the goal. Loads that were left out of the fit judge it: `over` is the part of
-/// what it allows that breaks the goal, and `waste` the part of what keeps the goal that it
-/// forbids. Both are compared with the straight line between the disk's rates.
+/// Measures read latencies under mixed loads of reads and writes, on the disk below DIR or on a
+/// simulated disk, or takes them from a surface that was measured earlier. For each goal it fits a
+/// region of loads that meet the goal. Loads that were left out of the fit test it: `over` is the
+/// part of the allowed loads that miss the goal, and `waste` the part of the loads meeting the goal
+/// that it forbids. Both are compared with the straight line between the disk's rates.
 ///
-/// Files below DIR are made in free space and have no names, so they are gone at the end, also
-/// after a kill. Each load lasts --seconds. Without --full only the loads near the border of the
-/// goals are measured, at most a sixth.
+/// Its files below DIR have no names, so they disappear at the end, even after a kill. Each load
+/// lasts --seconds. Without --full only the loads near the border of the goals are measured, at
+/// most a sixth.
 ///
-/// Where no load keeps a goal, the region of the smallest goal that a load keeps is shown instead.
+/// If no load meets a goal, the region of the smallest goal that a load meets is shown instead.
 /// Everything is saved, and the exit code is 3.
 #[derive(Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true)
@@ -63,29 +63,30 @@ pub(crate) struct Options {
     grid: Option<u32>,
     #[command(flatten)]
     load: LoadOptions,
-    /// Write the surface as CSV, which --from reads [default: explore.csv where DIR is measured; a
-    /// file that is there is kept as explore.csv.old]
+    /// Write the surface as CSV for --from [default: explore.csv if DIR is measured; an existing
+    /// file is renamed to explore.csv.old]
     #[arg(long, value_name = "FILE.csv")]
     save: Option<PathBuf>,
-    /// Go on with the interrupted measurement of DIR whose loads are kept alongside --save
+    /// Continue the interrupted measurement of DIR, whose loads are saved next to the file of
+    /// --save
     #[arg(long, conflicts_with_all = ["from", "simulate"])]
     resume: bool,
-    /// A goal: a percentile of reads and its longest latency, such as p95=1ms; may be given several
-    /// times [default: p95 of 0.5, 1 and 2 ms, where the disk meets them]
+    /// A goal: a percentile of reads and its longest latency, such as p95=1ms; may be repeated
+    /// [default: p95 of 0.5, 1 and 2 ms, as far as the disk meets them]
     #[arg(long, value_name = "GOAL")]
     goal: Vec<Goal>,
-    /// Replace the regions of this forebay.yaml, which `tune` has made
+    /// Replace the regions in this forebay.yaml, which `tune` wrote
     #[arg(long, short, value_name = "forebay.yaml")]
     output: Option<PathBuf>,
-    /// Replace them even where the surface ends at less than half or more than twice the rates of
-    /// that file
+    /// Replace them even if the highest rates of the surface are less than half or more than twice
+    /// those of that file
     #[arg(long, alias = "another-disk", requires = "output")]
     other_disk: bool,
     #[command(flatten)]
     pictures: Pictures,
     #[command(flatten)]
     what_if: WhatIf,
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The same as --format json
@@ -96,46 +97,46 @@ pub(crate) struct Options {
 /// How the disk is loaded.
 #[derive(Args)]
 struct LoadOptions {
-    /// How long each load is measured, after a warm-up of a quarter of that, or a third on a
-    /// simulated disk [default: 2s; on a simulated disk until 10,000 reads are seen]
+    /// The duration of each load, after a warm-up of a quarter of it, or a third on a simulated
+    /// disk [default: 2s; on a simulated disk until 10,000 reads are done]
     #[arg(long, conflicts_with = "from", value_name = "TIME", value_parser = span::parse_positive)]
     seconds: Option<Duration>,
-    /// Bytes of a read
+    /// The size of a read
     #[arg(long, conflicts_with = "from", value_name = "SIZE", default_value = "4kB")]
     read_size: ByteSize,
-    /// Bytes of a write
+    /// The size of a write
     #[arg(long, conflicts_with = "from", value_name = "SIZE", default_value = "128kB")]
     write_size: ByteSize,
-    /// Bytes of data [default: 2GB below DIR, half to read and half to write; a whole simulated
-    /// disk, for both]
+    /// The size of the data [default: 2GB below DIR, half to read and half to write; a whole
+    /// simulated disk, for both]
     #[arg(long, conflicts_with = "from", value_name = "SIZE")]
     data_size: Option<ByteSize>,
-    /// Discard what was written, by holes in files or discards on devices, at the rate of the
-    /// writes
+    /// Discard written data at the rate of the writes: by holes in files, or by discards on devices
     #[arg(long, conflicts_with = "from")]
     trim: bool,
-    /// On a simulated disk: discard what was written after this time, such as 10s
+    /// On a simulated disk: discard written data after this time, such as 10s
     #[arg(long, requires = "trim", conflicts_with_all = ["from", "place"], value_name = "TIME",
           value_parser = span::parse)]
     trim_after: Option<Duration>,
-    /// On a simulated disk: of which requests the latencies are. Regions in a forebay.yaml are of
-    /// reads
+    /// On a simulated disk: the requests whose latencies are measured. Regions in a forebay.yaml
+    /// are always of reads
     #[arg(long, value_enum, default_value_t = Timed::Reads, conflicts_with_all = ["from", "place"],
           value_name = "REQUESTS")]
     latency_of: Timed,
-    /// On a simulated disk: what is combined. Regions in a forebay.yaml are of rates
+    /// On a simulated disk: the two quantities to combine. Only regions of rates go into a
+    /// forebay.yaml
     #[arg(long, value_enum, default_value_t = Combined::Rates, conflicts_with_all = ["from", "place"],
           value_name = "WHAT")]
     combine: Combined,
-    /// Where sizes are combined: reads and writes per second, such as 10000,2000
+    /// For --combine sizes: reads and writes per second, such as 10000,2000
     #[arg(long, value_delimiter = ',', value_name = "READS,WRITES",
           value_parser = whole_number::within::<u32>(1..=10_000_000))]
     at_rates: Vec<u32>,
-    /// DIR is a block device, and the data on it may be destroyed
+    /// DIR is a block device, and its data may be destroyed
     #[arg(long, alias = "device", conflicts_with_all = ["from", "simulate"])]
     overwrite_device: bool,
-    /// What the disk can do, which sets the highest rates: an io-properties file, or a forebay.yaml
-    /// [default: the disk is probed for some seconds]
+    /// The properties of the disk, which set the highest rates: an io-properties file, or a
+    /// forebay.yaml [default: the disk is probed for some seconds]
     #[arg(long, conflicts_with_all = ["from", "simulate"], value_name = "FILE")]
     properties: Option<PathBuf>,
 }
@@ -186,7 +187,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if let Some(path) = &options.output {
         if surface.is_of_writes() || surface.axes() != Axes::Rates {
             return Err(Failure::Input(format!(
-                "`{}` stays as it is: regions are of the latencies of reads, over rates of writes and \
+                "`{}` is not changed: regions are of the latencies of reads, over rates of writes and \
                  reads. Run `explore` without --latency-of and --combine for it",
                 path.display()
             )));

@@ -17,10 +17,11 @@ use crate::whole_file;
 /// What is drawn.
 #[derive(Args)]
 pub(super) struct Pictures {
-    /// Write a page with heat maps: the region, the straight line, and where they are wrong
+    /// Write a page with heat maps of the region and the straight line, and of the loads for which
+    /// they are wrong
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Write the heat maps alone
+    /// Write only the heat maps
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
 }
@@ -58,7 +59,7 @@ pub(super) fn set_aside(path: &Path) -> Result<(), Failure> {
     let (from, to) = (path.display(), Path::new(&aside).display());
     fs::rename(path, &aside)
         .map_err(|error| Failure::Run(format!("cannot rename `{from}` to `{to}`: {error}")))?;
-    note(format_args!("{to}: what was in {from}"));
+    note(format_args!("{to}: the old {from}"));
     Ok(())
 }
 
@@ -68,22 +69,22 @@ pub(super) fn check_regions(path: &Path) -> Result<(), Failure> {
     whole_file::check(path)
 }
 
-/// Writes the regions into the forebay.yaml at `path`, but for those that are no use. Where the
-/// surface ends elsewhere than the figures of the file, it is of another disk, which must be meant
+/// Writes the regions into the forebay.yaml at `path`, except unusable ones. Where the surface ends
+/// elsewhere than the figures of the file, it is of another disk, which must be meant
 /// (`may_be_another`).
 pub(super) fn regions(path: &Path, fits: &[Fit], may_be_another: bool) -> Result<(), Failure> {
     let (useless, useful): (Vec<&Fit>, Vec<&Fit>) = fits.iter().partition(|fit| fit.is_worthless());
     useless.iter().for_each(|fit| note(worthless(fit)));
     let shown = path.display();
     if useful.is_empty() {
-        note(format_args!("{shown}: stays as it is, for there is no region to write"));
+        note(format_args!("{shown}: not changed, because there is no region to write"));
         return Ok(());
     }
     if let Some(differences) = differences(path, &useful)?.filter(|_| !may_be_another) {
         return Err(Failure::Input(format!(
-            "`{shown}` stays as it is: the surface {differences}. The surface is of another disk, \
-             or the file is; measure this disk, or give --other-disk to write the regions all \
-             the same"
+            "`{shown}` is not changed: the surface {differences}. The surface and the file seem \
+             to be of different disks; measure this disk, or give --other-disk to write the \
+             regions anyway"
         )));
     }
     let regions: Vec<MixRegion> = useful.iter().map(|fit| region(fit)).collect();
@@ -109,8 +110,8 @@ fn with_regions(path: &Path, regions: &[MixRegion]) -> Result<String, Failure> {
     let shown = path.display();
     if !path.exists() {
         return Err(Failure::Input(format!(
-            "`{shown}` is not there, and regions are a part of it: run `forebay tune DIR` on the \
-             disk first, which makes it"
+            "`{shown}` does not exist, and regions are a part of it: run `forebay tune DIR` on \
+             the disk first, which writes it"
         )));
     }
     let text = forebay_config::read(path)?;
@@ -118,8 +119,8 @@ fn with_regions(path: &Path, regions: &[MixRegion]) -> Result<String, Failure> {
     Properties::parse(&shown.to_string(), &text)?;
     Properties::with_regions(&text, regions).ok_or_else(|| {
         Failure::Input(format!(
-            "`{shown}` is not a file of one disk, with a line for each key and the disks at its \
-             end, as `forebay tune` writes it: make one for this disk"
+            "`{shown}` is not a file of one disk with one line per key and the disks at its end, \
+             as `forebay tune` writes it: make one for this disk"
         ))
     })
 }

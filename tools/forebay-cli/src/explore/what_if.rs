@@ -29,13 +29,13 @@ const VERSION: u32 = 1;
 /// Which classes there would be.
 #[derive(Args)]
 pub(super) struct WhatIf {
-    /// Say what classes of these loads would get of the disk in this forebay.yaml, by the region of
-    /// reads and writes that it holds for --goal; with --simulate, alongside what the simulator says
+    /// Predict what classes with these loads would get from the disk in this forebay.yaml, by its
+    /// region for --goal; with --simulate, next to the results of the simulator
     #[arg(long, value_name = "forebay.yaml", requires = "load", conflicts_with = "from")]
     pub(super) what_if: Option<PathBuf>,
-    /// A class: its name, its shares, and what it does per second, reads of 4 KiB or bytes in
-    /// writes of 128 KiB: such as queries:1000:reads=50000, log:200:writes=100MB (powers of 1024)
-    /// or compaction:100:writes=max. More than once for several
+    /// A class: its name, its shares, and its load per second, as reads of 4 KiB or as bytes in
+    /// writes of 128 KiB, such as queries:1000:reads=50000, log:200:writes=100MB (powers of 1024)
+    /// or compaction:100:writes=max; may be repeated
     #[arg(long, value_name = "NAME:SHARES:LOAD", requires = "what_if")]
     load: Vec<ClassDemand>,
 }
@@ -256,11 +256,14 @@ impl Forecast {
             paragraph(
                 &mut text,
                 "",
-                "Every class gets what it wants, so that none waits for long.",
+                "Every class gets what it demands, so that none waits for long.",
             );
         } else {
             let less = less.join(", ");
-            let said = format!("These get less than they want, and wait without bound: {less}.");
+            let said = format!(
+                "These classes get less than they demand, and their requests wait \
+                                without bound: {less}."
+            );
             paragraph(&mut text, "", &said);
         }
         text

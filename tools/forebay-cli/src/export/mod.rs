@@ -24,24 +24,24 @@ use text::Exported;
 /// The time between two looks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Serve what the disks of a machine can do, and what `check` finds, as metrics.
+/// Serve the properties of a machine's disks, and the findings of `check`, as metrics.
 ///
-/// Checks each directory when it starts and then from time to time, writing one block each time.
-/// Nothing is measured: `forebay tune` writes the file of --properties. The metrics of a program
-/// that uses the scheduler are served by the program.
+/// Checks each directory when it starts and then periodically, and writes one block each time.
+/// Nothing is measured: `forebay tune` writes the file for --properties. A program that uses the
+/// scheduler serves its own metrics.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Directories that hold data
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// What the disks can do: an io-properties file, or a forebay.yaml, which says more
+    /// The properties of the disks: an io-properties file, or a forebay.yaml, which has more
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// Where to serve the metrics
+    /// The address on which to serve the metrics
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9180",
           value_parser = metrics_address::parse)]
     listen: SocketAddr,
-    /// How often to check the directories, and to read the file of --properties again
+    /// The time between two checks of the directories, which also reload the file of --properties
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = span::parse_positive)]
     every: Duration,
 }

@@ -36,7 +36,7 @@ const FIGURES: &[Figure] = &[
     ("base_latency_seconds", "Latency of one small read at a time", |disk| {
         disk.measured.base_latency.map(|latency| latency.as_secs_f64())
     }),
-    ("figures_not_sustained", "Number of the four rates that may hold in a burst only", |disk| {
+    ("figures_not_sustained", "Number of the four rates that may be burst rates", |disk| {
         Some(disk.not_sustained().count() as f64)
     }),
 ];
@@ -76,7 +76,7 @@ impl Exported<'_> {
         }
         let readable = Number::default();
         readable.set(f64::from(u8::from(self.is_read)));
-        let help = "Whether the file of the figures could be read the last time; 1 is healthy";
+        let help = "Whether the properties file could be read the last time; 1 is healthy";
         registry.register("properties_readable", help, readable);
     }
 
@@ -95,10 +95,15 @@ impl Exported<'_> {
                 }
             }
         }
-        registry.register("findings", "Findings of the last check; no error is healthy", counts);
+        registry.register("findings", "Findings of the last check; 0 errors is healthy", counts);
         registry.register("finding", "1 for each finding of the last check", each);
         let time = Number::default();
         time.set(self.checked_at.as_secs_f64());
-        registry.register("last_timestamp_seconds", "When the last check was, since 1970", time);
+        registry.register(
+            "last_timestamp_seconds",
+            "When the last check was, as seconds since \
+                                                     1970",
+            time,
+        );
     }
 }

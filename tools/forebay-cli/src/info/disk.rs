@@ -97,8 +97,8 @@ impl DescribedDisk {
     /// A disk that nobody has described.
     pub(super) fn unmeasured() -> Self {
         Self {
-            name: "any disk that no file describes".into(),
-            source: "what is assumed without io-properties".into(),
+            name: "any disk without an entry".into(),
+            source: "the assumptions without io-properties".into(),
             figures: None,
             model: Disk::unmeasured().model,
             base_latency: None,

@@ -56,15 +56,16 @@ struct Rates {
 pub(super) fn text(disks: &[DescribedDisk], machine: &Machine) -> Result<String, Failure> {
     let disks = disks.iter().map(|disk| KernelDisk::of(disk, machine));
     let disks = disks.collect::<Option<Vec<_>>>().ok_or_else(|| {
-        Failure::Input("there are no figures for io.cost; name a --disk or --properties".into())
+        Failure::Input("no figures for io.cost; name a --disk or --properties".into())
     })?;
     let mut text = each(&disks, |disk| {
         let DescribedDisk { name, source, .. } = disk.disk;
         format!("# io.cost of {name} ({source}).{}\n", disk.remark)
     });
     text.push_str(
-        "# The model is what was measured, the qos a start: a lower min and max means a lower latency and\n\
-         # less work, and a higher one the reverse. io.weight is obeyed once the qos line is written.\n",
+        "# The model is measured. The qos line is a start: lower values of min and max mean a \
+         lower latency and\n# less work, and higher values the reverse. io.weight has an effect \
+         once the qos line is written.\n",
     );
     let mut section = |path: &str, lines: &[&str]| {
         let _ = write!(text, "\n## {path}\n{}", lines.concat());
@@ -81,8 +82,8 @@ pub(super) fn text(disks: &[DescribedDisk], machine: &Machine) -> Result<String,
     let service = "/etc/systemd/system/forebay-io-cost.service";
     section(service, &[begin, &each(&disks, KernelDisk::commands), end]);
     for (name, what, weight) in [
-        ("foreground", "what somebody waits for: Slice=foreground.slice in its unit", 1000),
-        ("background", "all that can wait", 100),
+        ("foreground", "interactive services: Slice=foreground.slice in their units", 1000),
+        ("background", "background services", 100),
     ] {
         let slice = format!("# {what}\n[Slice]\nIOWeight={weight}\n");
         section(&format!("/etc/systemd/system/{name}.slice"), &[&slice]);
@@ -221,7 +222,7 @@ fn remark(below: &[&BlockDevice], has_name: bool) -> String {
         [_] if has_name => String::new(),
         [_] => " It has no model name, so the hardware database cannot know it.".into(),
         several => format!(
-            "\n# It lies on several disks ({}), and io.cost is of one: tune and set each of them.",
+            "\n# It is on several disks ({}), but io.cost works on one: tune and set each of them.",
             several.join(", ")
         ),
     }

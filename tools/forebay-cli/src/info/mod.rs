@@ -31,21 +31,21 @@ use report::Report;
 
 /// Show the settings that the scheduler derives from a disk's rates.
 ///
-/// For each disk: how much may wait in it, the longest wait of an urgent request, how many I/O
-/// queues to have, and what requests cost, compared with Seastar's model. Nothing is measured.
-/// Without a file and a preset, it shows what is assumed of an unknown disk.
+/// For each disk it shows how much work may be in the disk, the longest wait of an urgent request,
+/// the number of I/O queues, and the costs of requests, compared with Seastar's model. Nothing is
+/// measured. Without a file or preset, it shows the assumptions for an unknown disk.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What the disks can do: an io-properties file, or a forebay.yaml, which says more
+    /// The properties of the disks: an io-properties file, or a forebay.yaml, which has more
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// A disk whose figures are known, or a disk file; more than once for several
+    /// A preset or a disk file; may be repeated
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "properties")]
     disk: Vec<String>,
-    /// List machines and volumes of clouds that --disk knows by size, and where their figures come from
+    /// List the cloud machines and volumes that --disk knows, and the sources of their figures
     #[arg(long, exclusive = true)]
     list: bool,
-    /// Where the disk of --disk is mounted, for --format properties and io.cost
+    /// The mountpoint of the disk of --disk, for --format properties and io.cost
     #[arg(long, value_name = "DIR", requires = "disk", default_value = "/var/lib/store")]
     mountpoint: PathBuf,
     /// Number of shards [default: one per processor]
@@ -54,17 +54,17 @@ pub(crate) struct Options {
     /// Number of NUMA nodes [default: those of this machine]
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=1024))]
     numa_nodes: Option<u32>,
-    /// How much disk time the window begins with, if the disk does not need more
+    /// The disk time with which the window begins, unless the disk needs more
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     latency_goal: Option<Duration>,
     #[command(flatten)]
     region: RegionOptions,
-    /// A latency target while others wait: p95=1ms of reads from enqueueing to completion,
-    /// writes:p95=5ms of writes, disk:p95=1ms in the disk alone, or off [default: that of
-    /// --properties]
+    /// A latency target, which applies while other requests wait: p95=1ms of reads from enqueueing
+    /// to completion, writes:p95=5ms of writes, disk:p95=1ms only of the time in the disk, or off
+    /// [default: that of --properties]
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -76,7 +76,7 @@ enum Format {
     Text,
     /// JSON
     Json,
-    /// An io-properties file of the disks, or a forebay.yaml where one of them seeks or has a target
+    /// An io-properties file of the disks, or a forebay.yaml if one of them seeks or has a target
     Properties,
     /// Settings for the kernel's io.cost (cgroup v2): its lines, a file for the hardware database
     /// of systemd, and units
@@ -115,7 +115,7 @@ pub(crate) fn queues(properties: &Path) -> Result<Vec<String>, Failure> {
     Ok(Report::new(&known, threads, Duration::ZERO).queues())
 }
 
-/// What the kernel is told of the disk of a file with figures of one disk.
+/// The kernel's settings for the disk of a file with figures of one disk.
 pub(crate) fn disk_costs(properties: &Path) -> Result<DiskCosts, Failure> {
     match Properties::load(properties)?.disks.as_slice() {
         [disk] => io_cost::disk_costs(&DescribedDisk::from_file(disk, properties)?),

@@ -27,7 +27,7 @@ pub(super) fn known(name: &str, mountpoint: &Path) -> Result<DescribedDisk, Fail
 pub(super) fn list() -> Result<String, Failure> {
     let mut text = format!(
         "{:<20}{:>12}{:>11}{:>12}{:>11}  {}\n",
-        "size", "reads/s", "MB/s", "writes/s", "MB/s", "how it is known"
+        "size", "reads/s", "MB/s", "writes/s", "MB/s", "source"
     );
     for name in DiskSpec::sizes()? {
         let disk = DiskSpec::of_table(&name)?;
@@ -42,8 +42,9 @@ pub(super) fn list() -> Result<String, Failure> {
             rates.write_bandwidth as f64 / 1e6,
         );
     }
-    text += "\nVolumes of EBS have any size, such as gp2-1TiB, and operations where these are provisioned:\n\
-             gp3-500GiB-16000. `forebay info --disk NAME` names sources, dates and assumptions.\n";
+    text += "\nEBS volumes may have any size, such as gp2-1TiB, and provisioned \
+             operations:\ngp3-500GiB-16000. `forebay info --disk NAME` shows sources, dates and \
+             assumptions.\n";
     Ok(text)
 }
 
@@ -54,7 +55,7 @@ pub(super) fn properties_file(disks: &[DescribedDisk]) -> Result<String, Failure
     for disk in disks {
         let Some(figures) = &disk.figures else {
             return Err(Failure::Input(
-                "there are no figures to write down; name a --disk or --properties".into(),
+                "no figures to write; name a --disk or --properties".into(),
             ));
         };
         header += &format!("# {}: {}\n", disk.name, disk.source);

@@ -184,11 +184,12 @@ impl FiguresReport {
 
 fn unmeasured() -> Vec<String> {
     [
-        "nothing binds: requests go to the disk at once, and queue inside it; no wait is bounded",
-        "they have prices all the same, so that shares and limits have something to count; the \
-         prices say nothing about the disk",
-        "`forebay tune DIR` measures the disk; --properties FILE shows what comes of it, and \
-         --disk NAME what a disk with published figures would get",
+        "nothing limits requests: they go to the disk at once, and queue inside it; waits are \
+         unbounded",
+        "they still have prices, for shares and limits to count; the prices are not properties of \
+         the disk",
+        "`forebay tune DIR` measures the disk; --properties FILE shows the settings for it, and \
+         --disk NAME those for a disk with published figures",
     ]
     .map(str::to_owned)
     .into()
@@ -198,8 +199,8 @@ fn unmeasured() -> Vec<String> {
 fn target_text(budget: &Budget) -> String {
     match &budget.latency_target {
         Some(target) if budget.latency_target_below_base => format!(
-            "{target} cannot be held, for it is not above the base latency. State a longer one, \
-             after `forebay explore DIR`, which shows what the disk keeps under load"
+            "{target} cannot be met, because it is not above the base latency. Set a longer one; \
+             `forebay explore DIR` shows which latencies the disk meets under load"
         ),
         Some(target) => {
             let of = match target.starts_with("disk:") {
@@ -210,9 +211,8 @@ fn target_text(budget: &Budget) -> String {
                 "{target}, {of}; while it is missed the window is smaller, as long as that helps"
             )
         }
-        None => {
-            "none is stated: the window is the smallest with which the disk does what it can".into()
-        }
+        None => "none: the window is the smallest with which the disk reaches its full throughput"
+            .into(),
     }
 }
 
@@ -238,10 +238,10 @@ fn write_budget(text: &mut String, budget: &Budget) {
     );
     item(text, "window", &window);
     if budget.is_ceiling {
-        item(text, "ceiling", "the disk gets no more than its rates, whatever trials find");
+        item(text, "ceiling", "the disk never gets more than its rates, whatever the trials find");
     } else if budget.is_ceiling_after_burst {
-        let what = "once the disk is found to do no more than its rates, it gets no more, until no \
-                    work waits";
+        let what = "once trials show that the disk does no more than its rates, it gets no more \
+                    until the queues are empty";
         item(text, "ceiling", what);
     }
     item(text, "latency target", &target_text(budget));

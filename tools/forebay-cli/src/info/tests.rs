@@ -190,7 +190,10 @@ fn a_ceiling_is_said_to_be_one() {
     for ceiling in ["ceiling: true", "rate_factor: 0.5"] {
         assert!(said(ceiling).contains("ceiling          the disk gets no more than its rates"));
     }
-    assert!(said("burst: true").contains("ceiling          once the disk is found to do no more"));
+    assert!(
+        said("burst: true")
+            .contains("ceiling          once trials show that the disk does no more")
+    );
     let factor = said("rate_factor: 2");
     assert!(factor.contains("window           found by trials") && !factor.contains("ceiling  "));
 }

@@ -178,8 +178,8 @@ fn of_the_disk(figures: &DiskFigures) -> Vec<String> {
     let bursts: Vec<&str> = figures.properties.not_sustained().collect();
     if !bursts.is_empty() {
         said.push(format!(
-            "{} may be those of a burst: the measurement did not see what is behind the disk's \
-             buffers or credits. `forebay tune --budget thorough DIR` measures longer",
+            "{} may be burst rates: the measurement was too short for the disk's buffers or \
+             credits. `forebay tune --budget thorough DIR` measures longer",
             bursts.join(", ")
         ));
     }

@@ -27,8 +27,8 @@ pub(super) fn of(run: &RunResult, series: &Series) -> Vec<Chart> {
 pub(super) fn ways(series: &Series) -> Option<Timeline> {
     let rows = series.jobs.iter().flat_map(|job| job.slowest.iter().map(|way| row(job, way)));
     let rows: Vec<TimelineRow> = rows.collect();
-    let parts = ["due, and not sent yet", "in the queue", "in the disk"].map(String::from);
-    let title = String::from("The way of the slowest requests");
+    let parts = ["due but not sent", "in the queue", "in the disk"].map(String::from);
+    let title = String::from("Stages of the slowest requests");
     (!rows.is_empty()).then_some(Timeline { title, parts, rows })
 }
 

@@ -20,7 +20,7 @@ pub(super) fn of(run: &RunResult, beside: Option<&RunResult>) -> Vec<Finding> {
         None => vec![Finding {
             kind: FindingKind::Healthy,
             class: None,
-            what: String::from("There was no scheduler in this run: nothing was ordered"),
+            what: String::from("This run had no scheduler"),
             remedy: String::new(),
         }],
     }

@@ -74,7 +74,9 @@ pub(super) fn of(run: &RunResult) -> Option<Result<Drawn, String>> {
 /// Why a region is not that of the run: it is of another goal, or of another disk.
 fn refused(run: &RunResult, region: &RegionInUse) -> Option<String> {
     if region.asked.is_some_and(|asked| asked.far) {
-        return Some(format!("not drawn, for the region is of another goal: it keeps {region}."));
+        return Some(format!(
+            "not drawn, because the region is of another goal: it meets {region}."
+        ));
     }
     let known = [run.properties.write_bandwidth, run.properties.read_iops];
     let differs = region.ends.iter().zip(known).any(|(&end, known)| {
@@ -87,7 +89,8 @@ fn refused(run: &RunResult, region: &RegionInUse) -> Option<String> {
     let [write, read] = known.map(|known| known.unwrap_or_default() as f64);
     differs.then(|| {
         format!(
-            "not drawn, for the region is of another disk: it ends at {}, and this disk does {}.",
+            "not drawn, because the region is of another disk: it ends at {}, and this disk does \
+             {}.",
             name(region.ends[0], region.ends[1]),
             name(write, read)
         )

@@ -26,19 +26,19 @@ use picture::picture;
 /// The longest results that are read, in bytes. Those of a run over time have some 100 KiB.
 const RESULTS_BYTES_MAX: usize = 64 << 20;
 
-/// Make a page of results that `bench` or `sim run` printed with --format json.
+/// Make a page from results that `bench` or `sim run` printed with --format json.
 ///
-/// The charts over time are of results whose run had --report too. Of results with two runs, the
-/// one with the scheduler is compared.
+/// There are charts over time if the run had --report too. If results have two runs, the one with
+/// the scheduler is compared.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// The results
     #[arg(value_name = "RESULTS.json")]
     results: PathBuf,
-    /// Results to show alongside them, on the same scales
+    /// Results to show next to them, on the same scales
     #[arg(long, value_name = "OTHER.json")]
     compare: Option<PathBuf>,
-    /// Where the page or the picture (SVG) goes
+    /// The file for the page or the picture (SVG)
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
     /// Draw one picture instead of the page: the 99th percentile of this job's latency over time, a

@@ -59,14 +59,12 @@ pub(crate) fn html(
     page.heading("time", "Over time");
     let drawn = drawn(&runs)?;
     if drawn.is_empty() {
-        page.paragraph(
-            "These results were not recorded over time: run with --report to have that.",
-        );
+        page.paragraph("These results have no time series: run with --report to record them.");
     }
     let jobs = runs.iter().filter_map(|(_, run)| Some(run.series.as_ref()?.jobs.len()));
     let jobs = jobs.max().unwrap_or_default();
     if jobs > LINES_MAX {
-        page.paragraph(&format!("Of {jobs} jobs those {LINES_MAX} are drawn that did most."));
+        page.paragraph(&format!("Only the {LINES_MAX} busiest of {jobs} jobs are drawn."));
     }
     page.charts(&drawn);
     within_region(&mut page, &runs)?;
@@ -84,9 +82,8 @@ fn differ(runs: &[RunResult; 2], names: &[String; 2]) -> Option<String> {
     };
     let [first, second] = runs.each_ref().map(jobs);
     let [one, other] = names;
-    (first != second).then(|| {
-        format!("These are different loads: {one} has the jobs {first}, and {other} {second}.")
-    })
+    (first != second)
+        .then(|| format!("The loads differ: {one} has the jobs {first}, and {other} {second}."))
 }
 
 fn about(name: &str, run: &RunResult) -> String {
@@ -226,14 +223,14 @@ fn ways(page: &mut Page, runs: &[Named<'_>]) {
     if !all.is_empty() {
         page.heading("ways", "Single requests");
         page.paragraph(
-            "The slowest requests of each job, one of a sample at most. In the queue requests wait \
-             where they can still be ordered, in the disk where they cannot.",
+            "The slowest requests of each job, at most one per sample. The scheduler orders \
+             requests in the queue, but not in the disk.",
         );
         page.charts(&all);
     }
 }
 
-/// This many lines are told apart in a chart.
+/// The maximum number of lines in a chart.
 const LINES_MAX: usize = 16;
 
 /// The run with the jobs that moved most bytes, and with the classes that had most disk time, in

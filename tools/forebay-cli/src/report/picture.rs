@@ -53,8 +53,8 @@ fn recorded<'a>(run: &'a RunResult, name: &str) -> Result<(&'a Series, &'a JobSe
 
 fn not_recorded() -> Failure {
     Failure::Input(String::from(
-        "latencies were not recorded over time in these results: run `bench` or `sim run` with \
-         --report and --format json",
+        "these results have no time series of latencies: run `bench` or `sim run` with --report \
+         and --format json",
     ))
 }
 

@@ -25,7 +25,7 @@ use crate::whole_file;
 use results::Results;
 use summary::RepeatedExperiment;
 
-/// Repeat the published experiments on simulated disks, alongside their figures.
+/// Repeat the published experiments on simulated disks, and compare their figures.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Options {
     /// Experiments to run, such as 2016-shares or its number S0-12 [default: all]
@@ -33,11 +33,11 @@ pub(crate) struct Options {
     /// Where to write the charts and index.html
     #[arg(long, value_name = "DIR", default_value = "forebay-reproduce")]
     out: PathBuf,
-    /// Write all on one page too, with the datastore examples over time and with all values of
-    /// charts as JSON
+    /// Write everything on one page too, with the datastore examples over time and with the values
+    /// of all charts as JSON
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Run each for as long as the published one, instead of shortened
+    /// Run each experiment for as long as the published one, instead of shortened
     #[arg(long)]
     full: bool,
     /// Seed of loads and disks
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     /// not depend on it
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
-    /// How to print what came out: as JSON, the published figures alongside ours
+    /// The output format: JSON has the published figures next to ours
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The same as --format json

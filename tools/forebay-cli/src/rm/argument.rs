@@ -50,18 +50,18 @@ impl Argument {
             return Err(because("it is the root directory, which is never deleted"));
         }
         if entry.is_dir() && !recursive {
-            return Err(because("it is a directory; -r deletes it with all that is in it"));
+            return Err(because("it is a directory; -r deletes it with its contents"));
         }
         if ends_in_slash && !entry.is_dir() {
-            return Err(because("it is no directory; leave out the slash at its end"));
+            return Err(because("it is not a directory; leave out the slash at its end"));
         }
         if entry.place != here.place {
             return Err(because("something is mounted there; unmount it first"));
         }
         if name == TRASH_NAME_DEFAULT {
             return Err(because(
-                "what an earlier delete left is in it; free that with --empty-trash and the \
-                 directory that it is in",
+                "it is a trash with files of an earlier delete; free them with --empty-trash and \
+                 its parent directory",
             ));
         }
         Ok(Self { parent, parent_path, name, entry })
@@ -72,7 +72,7 @@ impl Argument {
 fn split(path: &Path) -> Result<(PathBuf, OsString), &'static str> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() {
-        return Err("an empty path names nothing");
+        return Err("the path is empty");
     }
     let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
     let trimmed = &bytes[..end];
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_deleted_is_refused_by_its_name() {
+    fn paths_that_are_never_deleted_are_refused_by_name() {
         for path in ["", "/", "//", ".", "..", "a/.", "a/..", "../", "./", "/.."] {
             assert!(split(Path::new(path)).is_err(), "{path}");
         }

@@ -22,7 +22,7 @@ use crate::interrupt::Interrupt;
 
 /// This many files are handed over with one flush.
 const BATCH: usize = 256;
-/// This many may wait to be freed; the walk stands still meanwhile.
+/// This many may wait to be freed; the walk pauses until there are fewer.
 const WAITING_MAX: usize = 16_384;
 /// The shortest and the longest time between two looks.
 const LOOK_MIN: Duration = Duration::from_micros(50);
@@ -89,8 +89,7 @@ impl<'a> Deletes<'a> {
         self.deleter = match no_discards(&dir) {
             Some(why) => {
                 self.say(&format!(
-                    "{why}: nothing is discarded when files are deleted there, so pacing buys \
-                     nothing and they are unlinked at once"
+                    "{why}: deleting files there sends no discards, so they are unlinked at once"
                 ));
                 None
             }
@@ -223,8 +222,7 @@ impl<'a> Deletes<'a> {
         (!self.freeing.is_empty()).then(|| {
             let dir = self.trash.display();
             format!(
-                "{bytes} are removed and not freed yet: \
-                 `forebay rm --empty-trash {dir}` frees them"
+                "{bytes} are removed but not freed yet: `forebay rm --empty-trash {dir}` frees them"
             )
         })
     }

@@ -34,7 +34,7 @@ const FAILED_MAX: u8 = 125;
 
 /// Delete files at a pace, so that the discards (TRIMs) that follow delay no reads.
 ///
-/// Where a file system is mounted with `discard`, deleting large files at once causes thousands of
+/// If a file system is mounted with `discard`, deleting large files at once causes thousands of
 /// discards, which go to the disk together when the file system flushes its log. This command moves
 /// files into a directory `.forebay-trash` next to them and frees them from their ends, a step at a
 /// time, so that discards are spread. On other mounts it unlinks at once, and says so.
@@ -42,32 +42,33 @@ const FAILED_MAX: u8 = 125;
 /// Links are deleted and never followed. These are refused: `/`, `.`, `..`, mountpoints,
 /// directories without -r, and other file systems in them. It asks no questions.
 ///
-/// Ctrl-C stops it. What is removed and not freed yet stays in the trash, also after a kill, until
-/// --empty-trash or another `forebay rm` there frees it.
+/// Ctrl-C stops it. Files that are removed but not freed yet stay in the trash, even after a kill,
+/// until --empty-trash or another `forebay rm` there frees them.
 ///
 /// The exit code is the number of paths that were not deleted, at most 125; 130 after Ctrl-C; 2 for
 /// an unusable option, and then nothing is deleted.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What to delete
+    /// The files and directories to delete
     #[arg(value_name = "PATH", required_unless_present = "empty_trash")]
     paths: Vec<OsString>,
-    /// Delete directories with all that is in them
+    /// Delete directories with their contents
     #[arg(long, short, visible_short_alias = 'R')]
     recursive: bool,
     /// Ignore paths that do not exist
     #[arg(long, short)]
     force: bool,
-    /// Print what is done with each path
+    /// Print what happens to each path
     #[arg(long, short)]
     verbose: bool,
-    /// Delete nothing: print what would be done, and how long it would take
+    /// Delete nothing; print what would be done, and how long it would take
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// Go into file systems that are mounted in the directories
+    /// Delete in file systems that are mounted below the directories too
     #[arg(long)]
     cross_file_systems: bool,
-    /// Free what an earlier `forebay rm`, or another program, left in the trash in this directory
+    /// Free the files that an earlier `forebay rm`, or another program, left in the trash of this
+    /// directory
     #[arg(long, alias = "finish", value_name = "DIR", conflicts_with = "dry_run")]
     empty_trash: Vec<PathBuf>,
     #[command(flatten)]
@@ -107,7 +108,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         true => print(&would(&counts, pacing.rates))?,
         false if counts.files + counts.directories == 0 => {
             if !options.empty_trash.is_empty() && counts.failed == 0 {
-                print("there was nothing left to free\n")?;
+                print("nothing to free\n")?;
             }
         }
         false => print(&done(&counts, began.elapsed()))?,

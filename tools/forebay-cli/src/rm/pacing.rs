@@ -25,21 +25,21 @@ const STEP: Duration = Duration::from_millis(50);
 #[derive(Args)]
 pub(super) struct PacingOptions {
     /// Free at most this many bytes per second, such as 500MB [default, without --commands and
-    /// --disk-share: 256 MB and 512 discards per second, and more where the file system is nearly
+    /// --disk-share: 256 MB and 512 discards per second, and more if the file system is nearly
     /// full]
     #[arg(long, value_name = "SIZE")]
     rate: Option<ByteSize>,
     /// Send at most this many discards per second: each frees an extent, or a part of one
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     commands: Option<u64>,
-    /// Limit discards to this share of the disk's time, such as 20%. Bytes and commands are
-    /// counted, each at the cost in --properties
+    /// Limit discards to this share of the disk's time, such as 20%, by the costs of bytes and
+    /// commands in --properties
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "properties")]
     disk_share: Option<f64>,
-    /// What the disk can do: a file that `forebay tune` has written
+    /// The properties of the disk: a file that `forebay tune` wrote
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// How long a step may keep the disk busy, by what --properties says
+    /// The longest time for which a step may keep the disk busy, by the costs in --properties
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive, requires = "properties")]
     latency_goal: Option<Duration>,
 }

@@ -15,9 +15,9 @@ pub(super) fn may_delete_in(dir: impl AsFd) -> Result<(), Errno> {
 pub(super) fn no_discards(file: impl AsFd) -> Option<String> {
     let machine = Machine::this();
     let Ok(stack) = Stack::of_file(&machine, file) else {
-        return Some("its mount cannot be seen".to_owned());
+        return Some("its mount is unknown".to_owned());
     };
-    let Some(mount) = &stack.mount else { return Some("its mount cannot be seen".to_owned()) };
+    let Some(mount) = &stack.mount else { return Some("its mount is unknown".to_owned()) };
     if !mount.discards() {
         return Some(format!("{} is mounted without `discard`", mount.point.display()));
     }

@@ -28,7 +28,7 @@ pub(super) fn cause(error: &DeleteError) -> String {
                 && matches!(operation, LookUp | OpenDirectory | OpenTrash | Rename) =>
         {
             let hint = match errno == Errno::PERM.raw_os_error() {
-                true => "; it may be immutable, which lsattr shows",
+                true => "; it may be immutable: see lsattr",
                 false => "",
             };
             system(Errno::from_raw_os_error(errno)) + hint

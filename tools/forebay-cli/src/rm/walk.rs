@@ -77,8 +77,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.path.push(name);
         let failed = match found {
             Ok((entry, _)) if entry.place != place && !self.crosses => {
-                let why =
-                    "another file system is there; --cross-file-systems deletes what is on it";
+                let why = "another file system is mounted there; --cross-file-systems deletes its \
+                     contents";
                 self.deletes.failed(&self.path, why);
                 Ok(())
             }
@@ -172,7 +172,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                     self.deletes.directory(&above, &level.name, &self.path, may_be_full);
                 }
                 Err(errno) => {
-                    let why = format!("what it was in was moved meanwhile: {}", system(errno));
+                    let why = format!("its directory was moved in the meantime: {}", system(errno));
                     self.deletes.failed(&self.path, &why);
                     self.levels = Levels::default();
                 }

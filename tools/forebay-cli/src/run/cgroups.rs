@@ -61,7 +61,7 @@ impl Cgroups {
         Ok(Self { own: root.join(own), root })
     }
 
-    /// A command in the place of `command`, with which systemd makes a scope of `class` for it.
+    /// A command that replaces `command`: systemd runs it in a scope of `class`.
     pub(super) fn scope(
         &self,
         machine: &Machine,
@@ -250,7 +250,7 @@ mod tests {
     const V2: &str = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
     #[test]
-    fn what_is_missing_is_said_with_what_to_do() {
+    fn missing_requirements_are_reported_with_advice() {
         let none = "22 1 259:1 / / rw - ext4 /dev/vda rw\n";
         for (mountinfo, controllers, words) in [
             (none.to_owned(), "", "no cgroup v2 is mounted"),

@@ -1,4 +1,4 @@
-//! A command in the place of this process: its signals and its exit code.
+//! Runs a command for this process, with its signals and its exit code.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -29,7 +29,7 @@ pub(super) enum Ended {
 /// Runs `command` to its end, with the standard streams and the terminal of this process.
 pub(super) fn run(command: &[OsString], ignored: u64) -> Result<Ended, Failure> {
     let [program, arguments @ ..] = command else {
-        return Err(Failure::Input("no command is given; write it behind --".into()));
+        return Err(Failure::Input("the command is missing; write it after --".into()));
     };
     // what was ignored at the start stays so, as with nohup
     let is_heard = |signal: &i32| *signal == SIGCHLD || ignored & (1 << (signal - 1)) == 0;

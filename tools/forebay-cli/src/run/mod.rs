@@ -27,15 +27,16 @@ const REFUSED: u8 = 125;
 const WEIGHT_USUAL: u32 = 101;
 const WEIGHT_URGENT: u32 = 1000;
 
-/// Run a command in a cgroup with an I/O weight, which io.cost or BFQ obeys.
+/// Run a command in a cgroup with an I/O weight for io.cost or BFQ.
 ///
-/// For programs that cannot be changed. The command gets a cgroup of its own before it begins; its
-/// standard streams, terminal and arguments stay as they are. Weights are obeyed on disks where
-/// io.cost or BFQ is on; what is missing is printed first. At the end it prints what the command
-/// has read and written, and for how long it waited.
+/// It is for unmodified programs. The command starts in a cgroup of its own; its standard streams,
+/// terminal and arguments are not changed. Weights have an effect on disks with io.cost or BFQ; if
+/// something is missing, that is printed first. At the end it prints what the command has read and
+/// written, and for how long it waited.
 ///
-/// The exit code is that of the command, or 128 plus the number of the signal that ended it; 127
-/// there is no such command, 126 it cannot be executed, 125 it was not run because of --require.
+/// The exit code is that of the command, or 128 plus the number of the signal that ended it; 127 if
+/// there is no such command, 126 if it cannot be executed, 125 if it was not run because of
+/// --require.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The class: up to 64 letters, digits, and characters of `_.-`
@@ -44,17 +45,17 @@ pub(crate) struct Options {
     /// The weight of the class, compared with other cgroups of the same level
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole_number::within::<u32>(1..=10_000))]
     weight: u32,
-    /// Give it an I/O priority too, which BFQ and mq-deadline obey: idle up to a weight of 100, best
-    /// effort 4 below 1000, else best effort 0
+    /// Set an I/O priority too, for BFQ and mq-deadline: idle up to a weight of 100, best effort 4
+    /// below 1000, else best effort 0
     #[arg(long)]
     ionice: bool,
-    /// Do not run the command where a disk does not obey the weight: exit code 125
+    /// Do not run the command if the weight has no effect on a disk: exit code 125
     #[arg(long)]
     require: bool,
-    /// A disk that has to obey, such as sda [default: all disks]
+    /// A disk to check, such as sda [default: all disks]
     #[arg(long, alias = "disk", value_name = "DEV")]
     device: Vec<String>,
-    /// List the classes, their weights and processes, and what they have read and written
+    /// List the classes with their weights, processes, and bytes read and written
     #[arg(long, conflicts_with_all = ["class", "command"])]
     list: bool,
     /// The command and its arguments
@@ -171,7 +172,7 @@ impl Options {
             Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
             Err(error) => format!("{error}; install util-linux"),
         };
-        Err(format!("no priority was given: ionice: {failed}"))
+        Err(format!("the I/O priority was not set: ionice: {failed}"))
     }
 }
 
@@ -183,7 +184,8 @@ fn finish(class: &str, group: Group, machine: &Machine, pid: u32) {
     if !left.is_empty() {
         let (left, path) = (left.join(", "), path.display());
         note(format_args!(
-            "left behind in {path}: {left}; `forebay run --list` removes it after them"
+            "still running in {path}: {left}; `forebay run --list` removes the cgroup after they \
+             have ended"
         ));
     }
 }

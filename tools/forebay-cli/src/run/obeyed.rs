@@ -32,20 +32,22 @@ pub(super) fn unobeyed(
         let names = names(&|disk| disk.scheduler == "bfq" || has_io_cost(&qos, &disk.number));
         if !names.is_empty() {
             said.push(format!(
-                "nothing obeys the weight on {names}, where neither io.cost nor BFQ is on: `forebay \
-                 govern` turns io.cost on, or what `forebay info --format io.cost` prints"
+                "the weight has no effect on {names}, where neither io.cost nor BFQ is on: turn \
+                 on io.cost with `forebay govern`, or with the lines of `forebay info --format \
+                 io.cost`"
             ));
         }
     }
     let names = names(&|disk| matches!(disk.scheduler.as_str(), "bfq" | "mq-deadline"));
     if asks_priority && !names.is_empty() {
         said.push(format!(
-            "nothing obeys the priority on {names}: echo mq-deadline >/sys/block/DISK/queue/scheduler"
+            "the priority has no effect on {names}: echo mq-deadline \
+             >/sys/block/DISK/queue/scheduler"
         ));
     }
     let known: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     for name in chosen.iter().filter(|name| !known.contains(&name.as_str())) {
-        said.push(format!("there is no disk {name}; name one of /sys/block, such as sda"));
+        said.push(format!("unknown disk {name}; use a name from /sys/block, such as sda"));
     }
     said
 }
@@ -110,7 +112,7 @@ mod tests {
         assert!(said[1].contains("the priority on sda, sdd:"), "{said:?}");
         let of = |name: &str, asks| unobeyed(&machine, root, &[name.to_owned()], asks);
         assert!(of("sda", false).is_empty() && of("sdb", true).is_empty());
-        assert!(of("sdx", false)[0].contains("there is no disk sdx"));
+        assert!(of("sdx", false)[0].contains("unknown disk sdx"));
         assert_eq!(unobeyed(&machine, None, none, false), Vec::<String>::new());
     }
 }

@@ -34,9 +34,9 @@ pub(crate) enum Command {
 
 /// Serve a simulated disk as the file MOUNTPOINT/disk, on which any program can do I/O.
 ///
-/// Requests take as long as the simulated disk says, and fail and hang as it says. The data is kept
-/// until the end. SIGUSR1 prints counters. Ctrl-C or SIGTERM unmounts the disk and prints them;
-/// requests that hang at that time fail. With --loop the disk is a block device too.
+/// Requests take as long as on the simulated disk, and fail and hang like there. The data is kept
+/// until the command ends. SIGUSR1 prints counters. Ctrl-C or SIGTERM unmounts the disk and prints
+/// them; requests that hang at that time fail. With --loop the disk is also a block device.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The disk: a preset, a disk file, or a measured latency surface (.csv, .json)
@@ -57,15 +57,15 @@ pub(crate) struct Options {
     /// Seed of the disk
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     seed: u64,
-    /// Give the disk a write cache of this size without a battery: writes that no flush has covered
-    /// are lost in part when the power goes. SIGUSR2 cuts the power, and brings it back; without it
-    /// everything fails with EIO. --seed says what is lost
+    /// Give the disk a volatile write cache of this size: a power cut loses a part of the writes
+    /// that were not flushed. SIGUSR2 cuts the power, and turns it on again; in between all
+    /// requests fail with EIO. --seed decides what is lost
     #[arg(long, value_name = "SIZE")]
     volatile_cache: Option<ByteSize>,
     /// Cut the power after this many writes
     #[arg(long, value_name = "N", requires = "volatile_cache")]
     cut_after_writes: Option<u64>,
-    /// Make a block device of it as well, which needs root and the program losetup
+    /// Attach it as a block device too, which needs root and the program losetup
     #[arg(long)]
     r#loop: bool,
     /// Write the disk's rates to a properties file, for `forebay bench --properties`
@@ -90,7 +90,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         signals.map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?;
     let served = Served::mount(spec.build(options.seed), &config, &options.mountpoint)
         .map_err(|error| refused(&error))?;
-    // before anybody is told of the disk, and writes
+    // before the disk is announced, and writes
     if let Some(writes) = options.cut_after_writes {
         served.cut_power_after(writes);
     }
@@ -121,8 +121,9 @@ fn watch(served: &Served, signals: &mut Signals) -> Result<(), Failure> {
         if served.was_memory_full() && !is_full {
             is_full = true;
             note(
-                "the memory for data is full: writes to new places fail with ENOSPC until something \
-                 is discarded; serve it again with a larger --memory, or with --backing FILE",
+                "the memory for data is full: writes to new offsets fail with ENOSPC until data \
+                 is discarded; serve the disk again with a larger --memory, or with --backing \
+                 FILE",
             );
         }
         for signal in signals.pending() {
@@ -130,7 +131,7 @@ fn watch(served: &Served, signals: &mut Signals) -> Result<(), Failure> {
                 (SIGUSR1, _) => print(&summary(served))?,
                 (SIGUSR2, Some(WriteCacheStats { is_off: true, .. })) => {
                     served.restore_power().map_err(|error| Failure::Run(error.to_string()))?;
-                    note("the power is back");
+                    note("the power is on again");
                 }
                 (SIGUSR2, Some(_)) => served.cut_power_after(0),
                 (SIGUSR2, None) => note("no power cut: it needs --volatile-cache"),
@@ -161,7 +162,7 @@ impl Options {
         let capacity = self.capacity.map_or(own, |size| size.0);
         if capacity > own {
             return Err(Failure::Input(format!(
-                "--capacity: {capacity} bytes, but the disk {} has {own}; ask for at most that, or \
+                "--capacity: {capacity} bytes, but the disk {} has {own}; use at most that, or \
                  set `capacity` in the disk file",
                 spec.name()
             )));
@@ -199,7 +200,7 @@ fn announce(spec: &DiskSpec, config: &ServeConfig, served: &Served) {
         room(config),
         config.sector
     ));
-    note(format_args!("own overhead {:.1?}, taken off the disk's time", served.overhead()));
+    note(format_args!("own overhead {:.1?}, subtracted from the disk's time", served.overhead()));
     match served.realtime() {
         Ok(()) => note("real-time priority: yes"),
         Err(reason) => note(format_args!("real-time priority: no ({reason})")),

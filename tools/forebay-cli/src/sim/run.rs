@@ -27,14 +27,14 @@ const SHARDS_DEFAULT: u32 = 2;
 
 /// Run a load on a simulated disk, and show what each job got.
 ///
-/// Nothing is read or written: time is virtual, and the same seed gives the same results on every
+/// No real disk is used: time is virtual, and the same seed gives the same results on every
 /// machine. Without --properties the scheduler knows the disk's true rates.
 #[derive(Args)]
 #[command(override_usage = "forebay sim run [OPTIONS] --disk <NAME|FILE> <JOBS.yaml>")]
 pub(crate) struct Options {
     #[command(flatten)]
     load: LoadOptions,
-    /// The job file: which load to run, in the format of Seastar's io_tester
+    /// The job file, which describes the load in the format of Seastar's io_tester
     #[arg(value_name = "JOBS.yaml")]
     jobs: PathBuf,
     /// The disk: a preset, a disk file, or a measured latency surface (.csv, .json)
@@ -43,8 +43,8 @@ pub(crate) struct Options {
     /// Let shards poll at this interval only, instead of on every event
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     tick: Option<Duration>,
-    /// Write a page with charts of the scheduled run too: latency target, measured percentile, speed
-    /// and throughput over time
+    /// Also write a page with charts of the scheduled run over time: latency target, measured
+    /// percentile, speed and throughput
     #[arg(long, value_name = "FILE.html")]
     page: Option<PathBuf>,
 }

@@ -15,20 +15,20 @@ use crate::whole_number;
 /// Lines of progress where there is no terminal to draw a bar on.
 const LINES: u64 = 10;
 
-/// Run random scenarios, and check what the scheduler promises at every step.
+/// Run random scenarios, and check the scheduler's guarantees at every step.
 ///
-/// The first scenario to fail is made small and printed as a file for `forebay sim replay`.
+/// The first scenario that fails is shrunk and printed as a file for `forebay sim replay`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How many scenarios
+    /// The number of scenarios
     #[arg(value_name = "N", value_parser = whole_number::within::<u64>(1..=u64::MAX))]
     count: u64,
-    /// The number of the first; those after it follow
+    /// The seed of the first scenario; the others follow
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = load_options::seed)]
     seed: u64,
 }
 
-/// Run a scenario again that `forebay sim swarm` has printed.
+/// Repeat a scenario that `forebay sim swarm` has printed.
 #[derive(Args)]
 pub(crate) struct ReplayOptions {
     /// The scenario
@@ -66,11 +66,12 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 /// The small scenario of a failure as a file.
 fn described(failure: &swarm::Failure) -> Result<String, Failure> {
     let case = failure.case.to_yaml();
-    let case = case.map_err(|error| Failure::Run(format!("cannot write it down: {error}")))?;
+    let case =
+        case.map_err(|error| Failure::Run(format!("cannot format the scenario: {error}")))?;
     let seed = failure.seed;
     Ok(format!(
-        "# {failure}\n# This is made small; the whole of it: forebay sim swarm 1 --seed {seed}\n\
-         # Save this file, and run it again: forebay sim replay FILE\n{case}"
+        "# {failure}\n# This scenario was shrunk; the original: forebay sim swarm 1 --seed \
+         {seed}\n# Save this file, and run it again: forebay sim replay FILE\n{case}"
     ))
 }
 
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_of_a_failure_is_a_file_to_run_again() {
+    fn a_printed_failure_is_a_file_that_can_be_replayed() {
         let case = Case {
             seed: 7,
             shards: 2,

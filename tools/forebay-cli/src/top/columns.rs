@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_or_hide_is_shown_as_a_mark() {
+    fn control_and_hidden_characters_are_shown_as_a_mark() {
         assert_eq!(printable("a\x1b[2J\n\u{202E}\u{200B}b"), "a?[2J???b");
     }
 }

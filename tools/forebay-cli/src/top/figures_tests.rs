@@ -73,8 +73,8 @@ fn members_of_an_array_that_have_most_are_named() {
         let found = interval.disks[0].findings.iter().map(|finding| finding.what.clone());
         found.filter(|what| what.contains("members")).collect::<Vec<_>>()
     };
-    let expected = "Of 4 members of the array, nvme2n1 has 70 % of what is in flight (25 % would \
-                    be even)";
+    let expected = "Of 4 members of the array, nvme2n1 has 70 % of the requests in flight (25 % \
+                    would be even)";
     assert_eq!(named([501.0, 1.0, 7.0, 1.0]), [expected]);
     assert!(named([502.5, 2.5, 2.5, 2.5]).is_empty());
 }
@@ -147,7 +147,7 @@ fn counters_of_any_size_are_added_up() {
 }
 
 #[test]
-fn what_other_processes_write_is_told_from_what_this_one_does() {
+fn writes_of_other_processes_are_distinguished_from_own_writes() {
     let written = |own: u32| {
         let of = "_bytes_total{DISK,device=\"x\",direction=\"write\"}";
         let counted = format!(

@@ -29,39 +29,39 @@ const INTERVAL_MIN: Duration = Duration::from_millis(300);
 
 /// What the columns are.
 const COLUMNS: &str = "\
-Of each disk: `used` is the disk time dispatched, by its figures; `speed` what the disk did of \
-its figures while work waited (90 % or more is healthy); `window` the most disk time in flight.
-Of each class: `asked` is its part of the shares of all classes that want something (those in \
-groups have a part of their group's), `got` its part of the disk time; `wait` and `disk` are \
-requests now; `p99 q` and `p99 disk` times in the queue and in the disk, and `max q` the longest \
-time in any queue since the class was added (in terminals of 89 columns and more, and in JSON). \
-`why` is what most held requests back: pace (the disk's rate is used up), window (as much is in \
-the disk as may be), limit (of the class), ahead (other threads go first), pace? (the rate is \
+Columns of disks: `used` is the dispatched disk time; `speed` the throughput as a part of the \
+figures while work waited (90 % or more is healthy); `window` the maximum disk time in flight.
+Columns of classes: `asked` is the part of the shares of all classes with requests (classes in a \
+group divide that of the group), `got` the part of the disk time; `wait` and `disk` are present \
+numbers of requests; `p99 q` and `p99 disk` are times in the queue and in the disk, and `max q` is \
+the longest time in any queue since the class was added (in terminals of 89 columns or more, and \
+in JSON). `why` is the main reason why requests waited: pace (the disk's rate is used up), window \
+(the window is full), limit (of the class), ahead (other threads go first), pace? (the rate is \
 used up though the disk is nearly empty: its figures may be too low).
-Lines with ! say what is wrong and what to do.";
+Lines with ! state a problem and what to do.";
 
-/// Show the disks and classes of a running process, and what is wrong, from the metrics that it
-/// serves (as `bench --metrics` does).
+/// Show the disks, classes and problems of a running process, from the metrics that it serves (for
+/// example with `bench --metrics`).
 #[derive(Args)]
 #[command(after_help = COLUMNS)]
 pub(crate) struct Options {
-    /// Where its metrics are, such as 127.0.0.1:9180 or http://host:9180/metrics
+    /// The address of its metrics, such as 127.0.0.1:9180 or http://host:9180/metrics
     #[arg(value_name = "ADDRESS", value_parser = Endpoint::parse)]
     endpoint: Endpoint,
-    /// Print one interval as text, and end
+    /// Print one interval as text, and exit
     #[arg(long)]
     once: bool,
-    /// The interval that is counted; a live view is drawn as often
+    /// The interval of the figures, and of the updates of a live view
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
-    /// In which form to print one interval
+    /// The output format of one interval
     #[arg(long, value_enum, default_value_t = Format::Text, requires = "once")]
     format: Format,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Lines for people, of 80 columns
+    /// Text for people, in 80 columns
     Text,
     /// For programs
     Json,

@@ -73,7 +73,7 @@ pub(crate) fn parse(text: &str) -> Result<Scrape, String> {
         }
         let Some(line) = line.strip_prefix(PREFIX) else { continue };
         let sample =
-            sample(line).ok_or_else(|| format!("line {} of its metrics is not one", number + 1))?;
+            sample(line).ok_or_else(|| format!("line {} of its metrics is invalid", number + 1))?;
         ours = true;
         scrape.add(sample);
     }
@@ -81,11 +81,11 @@ pub(crate) fn parse(text: &str) -> Result<Scrape, String> {
         (true, true) => match scrape.unknown() {
             false => Ok(scrape),
             true => Err(String::from(
-                "its metrics are of another version of forebay: its classes have no shares",
+                "its metrics are of an incompatible version of forebay: its classes have no shares",
             )),
         },
-        (true, false) => Err(String::from("its metrics end in the middle")),
-        (false, _) => Err(String::from("its answer is not metrics of forebay")),
+        (true, false) => Err(String::from("its metrics are cut off")),
+        (false, _) => Err(String::from("its answer does not have metrics of forebay")),
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_metrics_of_forebay_is_said() {
+    fn foreign_metrics_are_reported() {
         for (text, words) in [
             ("", "not metrics of forebay"),
             ("<html>", "not metrics of forebay"),
@@ -270,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn what_was_written_is_read(disk in "\\PC*", class in "[^\r]*", value in 0u32..) {
+        fn written_bytes_are_read(disk in "\\PC*", class in "[^\r]*", value in 0u32..) {
             let escaped = |text: &str| {
                 text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
             };

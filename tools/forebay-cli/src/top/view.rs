@@ -18,10 +18,10 @@ pub(super) fn lines(name: &str, interval: &Interval, columns: usize) -> Vec<Stri
     let mut say = |text: &str| lines.extend(broken("", text, columns));
     say(&format!("forebay at {name}, {:.1} s", interval.seconds));
     if interval.restarted {
-        say("the process was restarted: what is shown is since then");
+        say("the process was restarted: the figures begin there");
     }
     if interval.disks.is_empty() {
-        say("no disk is scheduled there now");
+        say("the process schedules no disk now");
     }
     for disk in &interval.disks {
         lines.push(String::new());
@@ -85,7 +85,7 @@ fn of_classes(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         lines.push(table.line(&printable(&class.name), &cells));
     }
     if idle > 0 {
-        lines.extend(broken("", &format!("{idle} classes did nothing and want nothing"), columns));
+        lines.extend(broken("", &format!("{idle} classes are idle"), columns));
     }
 }
 

@@ -12,10 +12,10 @@ use crate::whole_file;
 /// Where what was seen goes.
 #[derive(Args)]
 pub(super) struct OutputOptions {
-    /// A file for what was seen, instead of stdout, which the command writes to as well
+    /// The file for the results, instead of stdout, to which the command writes too
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How to print what was seen
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The same as --format json

@@ -68,7 +68,7 @@ pub(super) fn top(
         (None, None) => return Ok(None),
     };
     let top = BlockDevice::find(machine, number);
-    top.map(Some).ok_or_else(|| Failure::Input(format!("/sys knows no device {number}")))
+    top.map(Some).ok_or_else(|| Failure::Input(format!("/sys has no device {number}")))
 }
 
 fn stack(machine: &Machine, path: &Path) -> Result<Stack, Failure> {
@@ -85,7 +85,7 @@ fn of_device(machine: &Machine, device: &Path) -> Result<DeviceNumber, Failure> 
     if stack.mount.is_some() {
         let device = device.display();
         return Err(Failure::Input(format!(
-            "`{device}` is no block device; for the disks of a directory name it with --dir"
+            "`{device}` is not a block device; name a directory with --dir"
         )));
     }
     Ok(stack.number)
@@ -96,14 +96,14 @@ fn of_directory(machine: &Machine, dir: &Path) -> Result<DeviceNumber, Failure> 
     let kind = stack.mount.as_ref().map_or("no file system", |mount| mount.kind.as_str());
     if kind == "btrfs" && stack.layers.len() > 2 {
         return Err(Failure::Input(format!(
-            "`{}` may lie on several devices; name one with --device",
+            "`{}` may be on several devices; name one with --device",
             dir.display()
         )));
     }
     stack.block_device().ok_or_else(|| {
         let dir = dir.display();
         Failure::Input(format!(
-            "`{dir}` lies on no disk of this machine, but on {kind}; name a directory on a disk"
+            "`{dir}` is not on a disk of this machine, but on {kind}; name a directory on a disk"
         ))
     })
 }

@@ -28,15 +28,15 @@ pub(super) struct WatchOptions {
     /// A directory: the disks below its file system are traced
     #[arg(long, value_name = "DIR")]
     pub(super) dir: Option<PathBuf>,
-    /// How long to trace, without a command
+    /// The duration of the trace, without a command
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span::parse_positive)]
     #[arg(conflicts_with = "command")]
     duration: Duration,
-    /// How long to go on after the command has ended
+    /// The time to continue after the command has ended
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span::parse)]
     #[arg(requires = "command")]
     after: Duration,
-    /// A command and its arguments: traces while it runs
+    /// A command and its arguments; the trace lasts while it runs
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -93,11 +93,11 @@ impl Program {
     /// Starts it; the first word is its name.
     fn start(words: &[OsString]) -> Result<Self, Failure> {
         let (name, arguments) =
-            words.split_first().ok_or_else(|| Failure::Input("no command is named".into()))?;
+            words.split_first().ok_or_else(|| Failure::Input("the command is missing".into()))?;
         let child = Command::new(name).args(arguments).spawn().map_err(|error| {
             let name = name.display();
             Failure::Input(match error.kind() {
-                ErrorKind::NotFound => format!("there is no command `{name}`"),
+                ErrorKind::NotFound => format!("unknown command `{name}`"),
                 _ => format!("cannot run `{name}`: {error}"),
             })
         })?;

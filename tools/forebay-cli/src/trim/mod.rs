@@ -32,15 +32,15 @@ const SOON_LOOKS: usize = 10;
 /// The device may get discards later than the file system answers: so long is waited for the last.
 const SETTLE_MAX: Duration = Duration::from_secs(2);
 
-/// Tell the disk which space of a file system is free, as fstrim does, but at a pace.
+/// Discard the free space of a file system, like fstrim, but at a limited rate.
 ///
 /// fstrim sends discards as fast as the disk takes them, and reads wait behind them. This command
-/// trims one range after the other, with pauses in between. A range is so short that the disk
+/// trims one range after the other, with pauses in between. Each range is so short that the disk
 /// discards it within the latency goal. It is for mounts without online discard, and needs root.
-/// Ctrl-C ends it after the present range; it prints how far it got.
+/// Ctrl-C ends it after the present range, and it prints its progress.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Where the file system is mounted: ext4, xfs or f2fs
+    /// The mountpoint of the file system: ext4, xfs or f2fs
     #[arg(value_name = "MOUNTPOINT")]
     mountpoint: PathBuf,
     /// Discard at most this many bytes per second, such as 500MB
@@ -49,16 +49,17 @@ pub(crate) struct Options {
     /// Limit discards to this share of the disk's time [default: 10%]
     #[arg(long, value_name = "PERCENT", value_parser = permille)]
     disk_share: Option<u64>,
-    /// How long a step may keep the disk busy, by what --properties says that discards take
+    /// The longest time for which a step may keep the disk busy, by the costs of discards in
+    /// --properties
     #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
     latency_goal: Duration,
     /// Skip free extents that are shorter than this
     #[arg(long, value_name = "SIZE")]
     min_len: Option<ByteSize>,
-    /// What the disk can do: a file that `forebay tune` has written
+    /// The properties of the disk: a file that `forebay tune` wrote
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// Discard nothing: print what would be done, and how long it would take
+    /// Discard nothing; print what would be done, and how long it would take
     #[arg(long, short = 'n')]
     dry_run: bool,
 }
@@ -125,7 +126,12 @@ fn would(place: &Place, pace: &Pace, is_measured: bool) -> String {
         HumanBytes(place.free),
         HumanBytes(place.size),
         HumanBytes(pace.range()),
-        if is_measured { "" } else { ", if its discards are as fast as usual: --properties says" }
+        if is_measured {
+            ""
+        } else {
+            ", if its discards have the usual speed: use --properties \
+                                      for better figures"
+        }
     )
 }
 
@@ -175,7 +181,7 @@ impl Trim {
         let text = done(&self.place, &progress, counted, began.elapsed());
         if is_interrupted {
             let left = self.place.size.saturating_sub(progress.at);
-            note(format_args!("interrupted: {}{} not looked at", text, HumanBytes(left)));
+            note(format_args!("interrupted: {}{} not examined", text, HumanBytes(left)));
             return Ok(Failure::Interrupted.exit_code());
         }
         print(&text)?;
@@ -256,7 +262,7 @@ fn done(place: &Place, progress: &Progress, counted: Option<(u64, u64)>, took: D
     );
     if let (Some((commands, bytes)), Some(disk)) = (counted, &place.counted) {
         let (name, bytes) = (&disk.name, HumanBytes(bytes));
-        text += &format!("/dev/{name} got {commands} discards of {bytes} meanwhile\n");
+        text += &format!("/dev/{name} got {commands} discards of {bytes} in this time\n");
     }
     text
 }
@@ -272,7 +278,7 @@ fn refused(point: &Path, min_len: u64, error: Errno) -> Failure {
             "the file system at `{point}` is read-only, so it cannot be trimmed; remount it with `rw`"
         )),
         Errno::INVAL if min_len > 0 => Failure::Input(format!(
-            "the file system of `{point}` knows no free extents of {min_len} bytes; lower --min-len"
+            "the file system of `{point}` has no free extents of {min_len} bytes; lower --min-len"
         )),
         _ => Failure::Run(format!("cannot trim `{point}`: {error}")),
     }

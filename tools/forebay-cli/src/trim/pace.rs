@@ -39,7 +39,7 @@ pub(super) struct Trimmed {
     pub(super) range: u64,
     /// What of it was discarded.
     pub(super) bytes: u64,
-    /// How many discards the device got meanwhile, if it counts them.
+    /// The number of discards that the device got, if it counts them.
     pub(super) commands: Option<u64>,
     /// How long that took.
     pub(super) took: Duration,

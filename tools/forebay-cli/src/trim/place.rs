@@ -36,7 +36,7 @@ impl Place {
         let shown = path.display();
         let wrong = |error: std::io::Error| {
             Failure::Input(format!(
-                "cannot look up `{shown}`: {error}; name where a file system is mounted"
+                "cannot look up `{shown}`: {error}; name the mountpoint of a file system"
             ))
         };
         let dir = fs::canonicalize(path).map_err(wrong)?;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mountpoint_and_what_cannot_be_trimmed_is_refused() {
+    fn paths_that_are_no_mountpoints_and_untrimmable_mounts_are_refused() {
         let refused = |path: &str| Place::find(Path::new(path)).map(drop).unwrap_err().to_string();
         assert!(refused("/proc").contains("is proc, which cannot be trimmed in parts"));
         assert!(refused("/proc/self/fd").contains("is not a mountpoint"));

@@ -180,8 +180,8 @@ fn uneven(figures: &[String]) -> String {
     let mut text = String::new();
     if !figures.is_empty() {
         let said = format!(
-            "From moment to moment of the runs these changed by more than 5 %: {}. What a single \
-             phase tells of (one at a time, flushes, sizes) is taken to be as uneven.",
+            "These changed by more than 5 % within the runs: {}. Figures of a single phase (one \
+             at a time, flushes, sizes) are assumed to be as uneven.",
             figures.join(", ")
         );
         paragraph_within(&mut text, "", &said, COLUMNS);

@@ -26,7 +26,7 @@ pub(super) fn growth(
     let [one, many] = FILES.map(|files| u64::from(files) * file_bytes);
     let needed = (one + many) * Strategy::ALL.len() as u64;
     if run.written_max.saturating_sub(run.written()) < needed || run.target.room < many {
-        note("how files grow is left out: too little may be written");
+        note("the growth of files is not measured: the write limit is too low");
         return Ok(Vec::new());
     }
     let mut growth = Vec::new();

@@ -153,7 +153,7 @@ pub(super) fn text(disks: &[DiskHistory]) -> String {
             let _ = writeln!(text, "{line}");
         }
         text += beside;
-        let new = if losses.is_empty() { "Nothing is lost that was not before." } else { "New:" };
+        let new = if losses.is_empty() { "There are no new losses." } else { "New:" };
         let _ = writeln!(text, "{new}");
         losses.iter().for_each(|loss| text.push_str(&format!("  LOST {loss}\n")));
     }
@@ -215,7 +215,7 @@ fn html(disks: &[DiskHistory]) -> Result<String, DrawError> {
         let known = lines.iter().map(|line| (line.as_str(), false));
         page.list(lost.chain(known));
         if lines.is_empty() && losses.is_empty() {
-            page.paragraph("No figure has changed by more than runs differ among each other.");
+            page.paragraph("No figure has changed by more than the runs usually differ.");
         }
         page.heading("figures", "Figures over time");
         let charts = figures.iter().map(|history| svg(&chart(history, began_unix)));

@@ -43,37 +43,37 @@ const KEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// Measure disks, and write the files that describe them to the scheduler.
 ///
-/// Writes io-properties.yaml, which Seastar reads too; forebay.yaml with what only forebay knows; a
-/// report as tune.html; and tune.json with all measurements. Files for the measurement are made in
-/// free space and have no names, so they are gone at the end, also after a kill. On a rotating
-/// disk, three quarters of the free space are reserved meanwhile.
+/// Writes io-properties.yaml, which Seastar reads too; forebay.yaml with the properties that only
+/// forebay uses; a report as tune.html; and tune.json with all measurements. The files of the
+/// measurement have no names, so they disappear at the end, even after a kill. On a rotating disk,
+/// three quarters of the free space are reserved during the measurement.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Directories on the disks to measure; of several on one disk it is measured once
+    /// Directories on the disks to measure; a disk with several of them is measured once
     #[arg(value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// How long to measure [default: standard, with --watch quick]
+    /// The duration and the writes of the measurement [default: standard, with --watch quick]
     #[arg(long, value_enum)]
     budget: Option<BudgetName>,
-    /// Look for a volume's credits in the background for this many hours at most, 1 to 48: while others
-    /// use the disk, for 2 % of the time. Needs no more once they have run out. Ctrl-C ends it with
-    /// what is known
+    /// Watch a volume for burst credits in the background, for at most this many hours, 1 to 48.
+    /// While other programs use the disk, it uses 2 % of the time. It ends when the credits have
+    /// run out. Ctrl-C ends it with the figures so far
     #[arg(long, value_name = "HOURS", value_parser = clap::value_parser!(u32).range(1..=48),
           conflicts_with_all = ["fit_from", "gate"])]
     watch: Option<u32>,
-    /// The most to write to each disk, instead of what the budget allows, or with --watch 64GB
+    /// The most to write to each disk, instead of the budget's limit, or of 64GB with --watch
     #[arg(long, value_name = "SIZE", value_parser = write_limit)]
     write_limit: Option<ByteSize>,
-    /// Directory for the files; it is made if it is missing
+    /// The directory for the files, which is created if it is missing
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    /// What to print
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Go on with an interrupted measurement
+    /// Continue an interrupted measurement
     #[arg(long, value_name = "RUN.json", conflicts_with_all = ["dirs", "simulate", "budget"])]
     resume: Option<PathBuf>,
-    /// Write the files from what an earlier run measured; nothing is measured
+    /// Write the files from the measurements of an earlier run; nothing is measured
     #[arg(long, value_name = "RUN.json", conflicts_with_all = ["dirs", "simulate", "resume"])]
     fit_from: Option<PathBuf>,
     /// Compare two runs; with one file, measure now and compare with it. Exit code: 0 no
@@ -81,11 +81,11 @@ pub(crate) struct Options {
     #[arg(long, num_args = 1..=2, value_names = ["OLD.json", "NEW.json"],
           conflicts_with_all = ["resume", "fit_from"], group = "gate")]
     diff: Vec<PathBuf>,
-    /// Compare runs of different disks too, as of two machines
+    /// Allow a comparison of different disks, for example of two machines
     #[arg(long)]
     other_disk: bool,
-    /// Keep the last 200 runs in a directory, compare this one with those before, and draw the
-    /// rates over time there. Exit code as with --diff
+    /// Keep the last 200 runs in a directory, compare this run with the earlier ones, and draw the
+    /// rates over time there. The exit codes are those of --diff
     #[arg(long, value_name = "DIR", conflicts_with = "diff", group = "gate")]
     history: Option<PathBuf>,
     #[command(flatten)]
@@ -96,16 +96,16 @@ pub(crate) struct Options {
     /// Seed of the simulated disk
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = load_options::seed)]
     seed: u64,
-    /// DIR is a block device, and the data on it may be destroyed
+    /// DIR is a block device, and its data may be destroyed
     #[arg(long, alias = "destroy-device-data")]
     overwrite_device: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum BudgetName {
-    /// About a minute, at most 64 GiB written: figures within some 10 %
+    /// About a minute, at most 64 GiB written, figures within about 10 %
     Quick,
-    /// About 3 minutes, up to 5 on a slow disk, at most 128 GiB written: figures within some 5 %
+    /// About 3 minutes, up to 5 on a slow disk, at most 128 GiB written, figures within about 5 %
     Standard,
     /// Until the disk is steady, more than half an hour, at most 1 TiB written
     Thorough,
@@ -124,7 +124,7 @@ fn write_limit(text: &str) -> Result<ByteSize, String> {
     let size: ByteSize = text.parse().map_err(|error| format!("{error}"))?;
     match size.0 {
         WRITE_LIMIT_MIN.. => Ok(size),
-        _ => Err(String::from("expected 32MB or more; less measures nothing")),
+        _ => Err(String::from("expected 32MB or more, which is the least that can be measured")),
     }
 }
 
@@ -352,9 +352,8 @@ fn with(runs: &[Run], index: usize, run: &Run) -> Vec<Run> {
 
 /// The budget of an interrupted run.
 fn budget_of(run: &Run) -> Result<Budget, Failure> {
-    let named = Budget::named(&run.budget).ok_or_else(|| {
-        Failure::Input(format!("no budget is called `{}`; measure again", run.budget))
-    })?;
+    let named = Budget::named(&run.budget)
+        .ok_or_else(|| Failure::Input(format!("unknown budget `{}`; measure again", run.budget)))?;
     Ok(with_memory(named.with_write_limit(run.written_max)))
 }
 
@@ -370,7 +369,8 @@ impl Options {
         let earlier = self.resume.is_some() || self.fit_from.is_some();
         if self.dirs.is_empty() && self.simulate.is_none() && !earlier {
             return Err(Failure::Input(String::from(
-                "no directory is named; name one on each disk to measure, or give --diff two files",
+                "the directory is missing; name one on each disk to measure, or give --diff two \
+                 files",
             )));
         }
         Ok(())
@@ -381,7 +381,7 @@ impl Options {
         let measures = !self.dirs.is_empty() || self.simulate.is_some();
         if self.diff.len() == 2 && measures {
             return Err(Failure::Input(String::from(
-                "two files are compared as they are; leave out the directory, or one file",
+                "with two files nothing is measured; leave out the directory, or one file",
             )));
         }
         if let [old, dir] = self.diff.as_slice()

@@ -44,7 +44,7 @@ impl Output {
     /// Where the files will be.
     pub(super) fn announcement(&self) -> String {
         let names = [PROPERTIES, FOREBAY, REPORT, RUN].join(", ");
-        format!("what is found goes to `{}`: {names}", self.dir.display())
+        format!("the results are written to `{}`: {names}", self.dir.display())
     }
 
     /// Writes all files.
@@ -75,12 +75,12 @@ impl Output {
         let _ = fs::remove_file(self.dir.join(PARTIAL));
     }
 
-    /// Says how a measurement can be gone on with, where anything of it is kept.
+    /// Prints how to continue a measurement, if a part of it is saved.
     pub(super) fn offer_to_go_on(&self, name: &str) {
         let path = self.dir.join(name);
         if path.exists() {
             let (path, dir) = (path.display(), self.dir.display());
-            note(format_args!("go on with it by `forebay tune --resume {path} --out {dir}`"));
+            note(format_args!("continue with `forebay tune --resume {path} --out {dir}`"));
         }
     }
 
@@ -97,9 +97,9 @@ impl Output {
     pub(super) fn listed(&self) -> String {
         let files = [
             (PROPERTIES, "the disk, for Seastar and for forebay"),
-            (FOREBAY, "what only forebay knows about it"),
+            (FOREBAY, "the properties that only forebay uses"),
             (REPORT, "curves and verdicts"),
-            (RUN, "all that was measured, for --fit-from and --diff"),
+            (RUN, "all measurements, for --fit-from and --diff"),
         ];
         let line = |(name, what)| format!("{}: {what}\n", self.dir.join(name).display());
         files.map(line).concat()

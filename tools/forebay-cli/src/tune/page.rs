@@ -41,7 +41,7 @@ fn disk(page: &mut Page, tuned: &Tuned) -> Result<(), DrawError> {
     page.heading("figures", "Figures");
     page.table(&rates(fit));
     page.table(&latencies(fit));
-    page.heading("verdicts", "What else was found");
+    page.heading("verdicts", "Other findings");
     page.list(others.iter().map(|verdict| (&*verdict.text, false)));
     page.heading("curves", "Curves");
     page.charts(&charts(fit).iter().map(svg).collect::<Result<Vec<_>, _>>()?);
@@ -62,10 +62,10 @@ fn next_steps(run: &Run) -> Vec<String> {
         path => format!("--simulate {}", path.map_or("NAME", String::as_str)),
     };
     vec![
-        String::from("See what follows from them: `forebay info --properties forebay.yaml`."),
+        String::from("Show the resulting settings: `forebay info --properties forebay.yaml`."),
         format!(
-            "Where reads and writes go together all the time, find the mixes that keep a latency: \
-             `forebay explore {explored} -o forebay.yaml`."
+            "If reads and writes are mixed, find the mixes that meet a latency goal: `forebay \
+             explore {explored} -o forebay.yaml`."
         ),
     ]
 }
@@ -177,7 +177,7 @@ fn shared(fit: &Fit) -> [Chart; 3] {
             chart.with(&name, Mark::Line, mixed(bytes, of))
         })
     };
-    let title = "Reads where one of four in flight writes";
+    let title = "Reads while one in four requests in flight writes";
     [
         Chart::new("Requests of 128 KiB by requests in flight", in_flight, "bytes per second")
             .doubling()

@@ -22,8 +22,9 @@ pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
     match run.watch_hours {
         0 => figures,
         hours => format!(
-            "{figures}; then its credits are looked for, for {hours} h at most: as fast as it goes \
-             while nothing else uses the disk, so that they run out, and for 2 % of the time otherwise"
+            "{figures}; then it is watched for burst credits, for {hours} h at most: at full load \
+             while no other program uses the disk, until the credits run out, and otherwise for 2 \
+             % of the time"
         ),
     }
 }
@@ -32,8 +33,8 @@ fn figures_announcement(run: &Run, budget: &Budget) -> String {
     let target = &run.target;
     if target.is_simulated() {
         return format!(
-            "measuring {}, a simulated disk: {:.0} s of its virtual time, which take a moment; \
-             nothing is written to a real one",
+            "measuring {}, a simulated disk, for {:.0} s of virtual time; nothing is written to a \
+             real disk",
             target.paths.join(", "),
             budget.seconds()
         );
@@ -43,9 +44,9 @@ fn figures_announcement(run: &Run, budget: &Budget) -> String {
         disks => format!(" on {}", disks.join(", ")),
     };
     format!(
-        "measuring {}{disks}: about {:.0} s, of which {:.0} to pass a buffer of writes ({:.0} where \
-         the disk is slow), at most {} written there, {} of it data at a time, in files without \
-         names that are gone at the end",
+        "measuring {}{disks}: about {:.0} s, of which {:.0} to fill a write buffer ({:.0} if the \
+         disk is slow), at most {} written, with {} of data at a time, in unnamed files that \
+         disappear at the end",
         target.paths.join(", "),
         budget.seconds(),
         budget.watch,

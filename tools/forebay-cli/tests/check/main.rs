@@ -56,16 +56,16 @@ fn memory_is_no_disk() {
 }
 
 #[test]
-fn what_the_kernel_shows_of_itself_is_no_disk() {
+fn file_systems_of_the_kernel_are_no_disks() {
     let (findings, code) = findings(&mut check(Path::new("/proc")));
     assert_eq!(code, 2);
     let said = of(&findings, "filesystem")[0];
     assert_eq!(said["level"], "error");
-    assert!(said["what"].as_str().unwrap().contains("proc holds no files but the kernel's own"));
+    assert!(said["what"].as_str().unwrap().contains("proc has only the kernel's own files"));
 }
 
 #[test]
-fn what_is_no_directory_is_an_error_and_the_others_are_checked() {
+fn a_path_that_is_no_directory_is_an_error_and_the_others_are_checked() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();

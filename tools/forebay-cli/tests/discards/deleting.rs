@@ -49,7 +49,7 @@ pub(crate) fn other_file_systems() {
     assert_eq!(bed.point.read_dir().unwrap().count(), 1);
 }
 
-pub(crate) fn what_may_not_be_deleted() {
+pub(crate) fn paths_that_may_not_be_deleted() {
     let bed = Bed::on_a_file("discard");
     let dir = bed.files("files", 4, 1);
     system("chattr", &["+i", text(&dir.join("1"))]);

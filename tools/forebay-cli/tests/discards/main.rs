@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         ("no_step_takes_longer_than_the_latency_goal", pacing::latency_goal),
         ("without_discards_files_are_unlinked_at_once", deleting::without_discards),
         ("other_file_systems_need_a_flag", deleting::other_file_systems),
-        ("what_may_not_be_deleted_fails_alone", deleting::what_may_not_be_deleted),
+        ("what_may_not_be_deleted_fails_alone", deleting::paths_that_may_not_be_deleted),
         ("what_a_killed_delete_left_is_freed", deleting::what_was_left),
     ];
     let tests = tests.map(|(name, test)| trial(name, test, missing.as_ref()));

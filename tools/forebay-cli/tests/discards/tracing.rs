@@ -24,7 +24,7 @@ pub(crate) fn a_command() {
         said(&output, code);
     }
     let output = forebay(&["trace", "discards", "--", "/none/such"]).output().unwrap();
-    assert!(said(&output, 2).contains("there is no command `/none/such`"));
+    assert!(said(&output, 2).contains("unknown command `/none/such`"));
 }
 
 /// Starts tracing for long; it has begun when this returns.

@@ -57,7 +57,7 @@ fn no_urgent_request_waits_longer_than_it_says() {
 }
 
 #[test]
-fn what_it_writes_down_of_a_disk_it_reads_again() {
+fn written_properties_of_a_disk_are_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("io_properties.yaml");
     let store = ["--mountpoint", "/data/store"];

@@ -24,7 +24,7 @@ use crate::system::system;
 
 /// The alerts that fire, and of which class where they are of one.
 pub(crate) const PROVOKED: [(&str, Option<&str>); 6] = [
-    ("ForebayIoPassesNoClass", None),
+    ("ForebayUnscheduledIo", None),
     ("ForebayDeletesFallBehind", Some("deletes")),
     ("ForebayPermitsHeldLong", Some("holder")),
     ("ForebayRequestsOverdue", Some("slow")),
@@ -113,7 +113,7 @@ fn read(class: &Class, file: &File, page: &mut AlignedBuf, at: u64) {
     permit.complete(&file.read_at(page, at));
 }
 
-/// Does `work` again and again, until it is told to stop.
+/// Repeats `work` until it is stopped.
 fn again(stop: &AtomicBool, pause: Duration, mut work: impl FnMut(u64)) {
     for turn in 0.. {
         if stop.load(Ordering::Relaxed) {
@@ -159,7 +159,7 @@ fn wait_for_alerts(url: &str) {
 }
 
 #[test]
-fn what_goes_wrong_with_files_and_permits_fires_its_alerts_and_is_told_by_top() {
+fn problems_of_files_and_permits_fire_alerts_and_show_in_top() {
     if !has_prometheus() {
         return;
     }

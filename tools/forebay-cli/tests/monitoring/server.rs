@@ -40,7 +40,7 @@ pub(crate) fn prometheus(
     (0..5).find_map(|_| started(dir, &file)).unwrap()
 }
 
-/// Starts it; `None` where its port was taken meanwhile.
+/// Starts it; `None` if another process has taken its port.
 fn started(dir: &Path, file: &Path) -> Option<(Running, String)> {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let log = File::create(dir.join("prometheus.log")).unwrap();

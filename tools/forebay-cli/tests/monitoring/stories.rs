@@ -45,7 +45,7 @@ pub(crate) const STORIES: &[Story] = &[
     Story {
         name: "a disk that gets slow",
         fires: &["ForebayDiskGotSlow", "ForebayDiskSlowerThanItsFigures"],
-        says: Some(("disk-got-slow", "The disk got slow")),
+        says: Some(("disk-got-slow", "The disk became slow")),
         faults: "faults:\n- {kind: slow, from: TROUBLE, percent: 50}\n",
         ..HEALTHY
     },
@@ -79,7 +79,7 @@ pub(crate) const STORIES: &[Story] = &[
     Story {
         name: "a thread that turns late",
         fires: &["ForebayThreadTurnsLate"],
-        says: Some(("turns-late", "turned late")),
+        says: Some(("turns-late", "polled late")),
         config: |config| {
             let [shortest, longest] = [20, 60].map(Duration::from_millis);
             config.long_turns = Some(LongTurns { one_in: 2, shortest, longest, shards: vec![1] });
@@ -100,7 +100,7 @@ pub(crate) const STORIES: &[Story] = &[
     Story {
         name: "misaligned writes",
         fires: &["ForebayMisalignedWrites"],
-        says: Some(("misaligned-writes", "of the writes begin or end inside of a block")),
+        says: Some(("misaligned-writes", "of the writes are not aligned to the blocks")),
         jobs: Some(
             "- {name: log, type: randwrite, shards: all, shard_info: {parallelism: ALL, \
                 reqsize: 1kB}}\n",
@@ -110,7 +110,7 @@ pub(crate) const STORIES: &[Story] = &[
     Story {
         name: "a disk whose requests come back too late",
         fires: &["ForebayRequestsOverdue"],
-        says: Some(("overdue", "the window gave them up")),
+        says: Some(("overdue", "the window no longer counts them")),
         faults: "faults:\n- {kind: hang, from: TROUBLE, length: 64MB}\n",
         ..HEALTHY
     },

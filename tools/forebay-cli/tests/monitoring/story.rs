@@ -32,14 +32,13 @@ pub(crate) struct Story {
     pub(crate) name: &'static str,
     /// What is to be said of it: the alerts that fire.
     pub(crate) fires: &'static [&'static str],
-    /// What is the first to be said of it in words, if it is told in words: its kind, and some of
-    /// them.
+    /// The first verdict on it, if there is one in words: its kind, and some of them.
     pub(crate) says: Option<(&'static str, &'static str)>,
     /// The load, where it is not the usual one.
     pub(crate) jobs: Option<&'static str>,
     /// What goes wrong with the disk, in its file: from `TROUBLE` on.
     pub(crate) faults: &'static str,
-    /// Hundredths of the disk's rates that the scheduler is told.
+    /// The rates for the scheduler, in hundredths of the disk's.
     pub(crate) figures_percent: u64,
     /// What else is wrong with the run,
     pub(crate) config: fn(&mut SimulationConfig),
@@ -141,7 +140,7 @@ impl Story {
         config
     }
 
-    /// What the scheduler is told of a disk with these rates.
+    /// The scheduler's figures for a disk with these rates.
     fn figures(&self, true_rates: DiskRates) -> DiskRates {
         let told = |rate: u64| rate * self.figures_percent / 100;
         DiskRates {

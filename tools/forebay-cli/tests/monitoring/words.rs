@@ -1,5 +1,4 @@
-//! Stories, as people are told of them: by `forebay top --once` from two scrapes, and on the page
-//! of the run.
+//! Stories in words: those of `forebay top --once` from two scrapes, and on the page of the run.
 
 use std::path::Path;
 use std::process::Command;

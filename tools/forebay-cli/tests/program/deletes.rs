@@ -88,5 +88,5 @@ fn where_there_are_no_files_none_are_given_back() {
     let jobs = discards("", 10, 1);
     let mut command = lab.bare_bench(&jobs);
     let ended = run(command.args(["--dir", "/dev/null", "--shards", "1"]));
-    ended.complains(2, &["job `discards` gives files back in steps, and /dev/null has none"]);
+    ended.complains(2, &["deletes files in steps, but /dev/null has none"]);
 }

@@ -176,7 +176,7 @@ fn a_simulated_disk_is_loaded_with_requests_of_other_sizes() {
         explore(&[&arguments[..], more].concat()).complains(2, &[why]);
     };
     refused(&["--data-size", "1kB"], "--read-size is 4096 bytes, and the data has 1024");
-    refused(&["--trim"], "nothing says what a discard costs this disk");
+    refused(&["--trim"], "the file does not state the cost of a discard");
     refused(&["--trim-after", "10s"], "--trim");
     explore(&["--simulate", "nvme-2022", "--grid", "4"])
         .complains(2, &["at least 9", "--grid of 6"]);
@@ -237,9 +237,9 @@ fn an_interrupted_measurement_is_gone_on_with() {
         }
         kill_process(Pid::from_child(child), Signal::INT).unwrap();
     });
-    ended.complains(130, &["loads are kept in", "--resume"]);
+    ended.complains(130, &["loads are saved in", "--resume"]);
     lab.assert_nothing_left();
-    of_directory_complains(&lab, &save, &grid, &["go on with it by --resume, or remove it"]);
+    of_directory_complains(&lab, &save, &grid, &["--resume, or remove it"]);
     of_directory_complains(&lab, &save, &["--resume"], &["with other options"]);
     let ended = run(of_directory(&lab, &save, &resumed).arg("--json"));
     assert!(ended.stderr.contains("of them are known"), "{}", ended.stderr);
@@ -256,7 +256,7 @@ fn of_directory_complains(lab: &Lab, save: &str, arguments: &[&str], words: &[&s
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn unmeasurable_targets_are_refused() {
     let lab = Lab::new();
     let save = lab.dir.path().join("explore.csv").display().to_string();
     let dir = lab.dir.path().display().to_string();
@@ -266,7 +266,7 @@ fn what_cannot_be_measured_is_refused() {
     on(&["--data-size", "9000000GB"]).complains(2, &["free", "--data-size is"]);
     on(&["--seconds", "0s"]).complains(2, &["more than zero"]);
     on(&["--simulate", "gp3"]).complains(2, &["cannot be used with"]);
-    explore(&["/nowhere"]).complains(2, &["there is no directory `/nowhere`"]);
+    explore(&["/nowhere"]).complains(2, &["the directory `/nowhere` does not exist"]);
     explore(&["/dev/null"]).complains(2, &["/dev/null"]);
     explore(&["--from", I3, "--trim"]).complains(2, &["cannot be used with"]);
     explore(&["/proc"]).complains(2, &["cannot make files in `/proc`", "name another directory"]);
@@ -274,7 +274,7 @@ fn what_cannot_be_measured_is_refused() {
 }
 
 #[test]
-fn what_classes_would_get_is_predicted_as_the_simulator_has_it() {
+fn predictions_of_what_if_match_the_simulator() {
     let lab = Lab::new();
     let disk = "disks:\n  - mountpoint: /mnt\n    read_iops: 411000\n    write_iops: 183000\n    \
                 read_bandwidth: 2015000000\n    write_bandwidth: 808000000\n";

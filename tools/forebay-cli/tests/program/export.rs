@@ -99,7 +99,7 @@ fn a_directory_that_is_not_there_is_a_finding() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said_at_once() {
+fn unservable_disks_are_reported_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let ended = run(&mut export(dir.path(), &["--properties", "absent.yaml"]));
     ended.complains(2, &["absent.yaml"]);

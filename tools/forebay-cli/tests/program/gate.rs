@@ -108,7 +108,8 @@ fn a_disk_that_lost_as_much_without_the_scheduler_is_said_to_have_lost_it() {
                 let (name, seed) = (format!("uneven-{run}.json"), run.to_string());
                 beside(&lab, &name, rate, &seed, &uneven(run), JOBS, "none")
             });
-        diff(&[&before, &after], &[]).complains(2, &["not comparable: ", "too uneven to tell"]);
+        diff(&[&before, &after], &[])
+            .complains(2, &["not comparable: ", "varied too much to detect"]);
     }
 }
 
@@ -123,7 +124,7 @@ fn uneven(run: u64) -> String {
 }
 
 #[test]
-fn what_cannot_be_compared_ends_with_two() {
+fn runs_that_cannot_be_compared_end_with_code_two() {
     let lab = Lab::new();
     let old = results(&lab, "old.json", 300_000_000, "1");
     let text = std::fs::read_to_string(&old).unwrap();

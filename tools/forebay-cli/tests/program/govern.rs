@@ -15,17 +15,17 @@ fn govern(arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_requirements_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let properties = dir.path().join("properties.yaml");
     fs::write(&properties, PROPERTIES).unwrap();
     let properties = properties.to_str().unwrap();
     let disk = ["--device", "no-such-disk", "--properties", properties];
     for (more, words) in [
-        (&["--goal", "db:p95=2ms", "--class", "db=a:1000"][..], "there is no disk no-such-disk"),
+        (&["--goal", "db:p95=2ms", "--class", "db=a:1000"][..], "unknown disk no-such-disk"),
         (&["--goal", "p95"], "p95=1ms"),
         (&["--goal", "db:disk:p95=2ms"], "leave `disk:` out"),
-        (&["--goal", "db:p95=2ms", "--class", "db=a/../b:1"], "is no cgroup"),
+        (&["--goal", "db:p95=2ms", "--class", "db=a/../b:1"], "is not a cgroup"),
         (&["--goal", "p95=2ms", "--calibrate"], "--dir"),
         (&["--goal", "p95=2ms", "--bound", "x"], "or off"),
         (&[], "--goal"),
@@ -33,5 +33,5 @@ fn what_is_missing_is_said() {
         let arguments = [&disk[..], more].concat();
         run(&mut govern(&arguments)).complains(2, &[words]);
     }
-    run(&mut govern(&["--restore", "a/b"])).complains(2, &["no name of a disk"]);
+    run(&mut govern(&["--restore", "a/b"])).complains(2, &["not the name of a disk"]);
 }

@@ -35,7 +35,7 @@ fn files_that_grow_are_compared_and_removed() {
 }
 
 #[test]
-fn what_cannot_grow_is_named() {
+fn strategies_that_fail_are_named() {
     run(&mut bench(&["--grow", "--dir", "/none-such"])).complains(2, &["`/none-such`"]);
     run(&mut bench(&["--grow", "--dir", "/proc"])).complains(2, &["takes no new files", "--dir"]);
     run(&mut bench(&["--grow", "jobs.yaml"])).complains(2, &["--grow"]);

@@ -79,7 +79,7 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn what_should_be_a_number_and_is_none_is_told_which_are() {
+fn a_value_that_is_no_number_is_refused_with_examples() {
     let lab = Lab::new();
     run(lab.bare_bench(MIXED).args(["--shards", "x"]))
         .complains(2, &["--shards <N>': expected a whole number from 1 to 256"]);

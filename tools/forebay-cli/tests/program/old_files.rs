@@ -56,7 +56,7 @@ fn an_old_measurement_is_a_part_of_a_history() {
     let history = history.to_str().unwrap();
     let arguments = ["tune", "--simulate", "nvme-2022", "--budget", "quick", "--history", history];
     let text = output(&arguments);
-    assert!(text.contains("Nothing is lost"), "{text}");
+    assert!(text.contains("There are no new losses"), "{text}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn an_old_surface_is_fitted_and_is_a_disk() {
 
 /// They are of a directory that is not there, and that is all that is wrong.
 #[test]
-fn what_old_interrupted_runs_left_is_read() {
+fn files_of_old_interrupted_runs_are_read() {
     let dir = TempDir::new().unwrap();
     let partial = old("tune.partial.json");
     let out = dir.path().join("out");
@@ -122,16 +122,16 @@ fn old_names_of_options_are_taken() {
         (&["tune", "--destroy-device-data", "/nowhere"][..], "cannot find `/nowhere`"),
         (&["explore", "--disk", "no-such-disk"], "no such disk"),
         (&[&surface[..], &another].concat(), "`/nowhere/forebay.yaml` is not there"),
-        (&govern, "there is no disk no-such-disk"),
+        (&govern, "unknown disk no-such-disk"),
     ] {
         forebay(arguments).complains(2, &[words]);
     }
     let in_class = ["run", "--class", "tests", "--require", "--disk", "no-such-disk", "--", "true"];
-    forebay(&in_class).complains(125, &["there is no disk no-such-disk"]);
+    forebay(&in_class).complains(125, &["unknown disk no-such-disk"]);
 }
 
 #[test]
-fn what_an_old_delete_left_is_deleted() {
+fn files_left_by_an_old_delete_are_deleted() {
     let dir = TempDir::new().unwrap();
     let trash = dir.path().join(".forebay-trash");
     fs::create_dir(&trash).unwrap();

@@ -58,7 +58,7 @@ fn a_disk_that_meets_no_goal_is_saved_and_shown_with_a_goal_that_it_meets() {
     // of a file, which is there already, the goal is what is wrong
     let hard_disk = format!("{PRESETS}/hdd-toshiba-DT01ACA200.csv");
     let ended = run(forebay().args(["explore", "--from", &hard_disk]));
-    ended.complains(2, &["is below what a read takes", "--goal p95="]);
+    ended.complains(2, &["is below the latency of the idle disk", "--goal p95="]);
     assert!(ended.stdout.contains("The region above is for p95="), "{}", ended.stdout);
     let ended = run(forebay().args(["explore", "--json", "--from", &hard_disk]));
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -149,13 +149,13 @@ fn a_measurement_is_not_gone_on_with_up_to_other_rates_nor_beside_itself() {
             .complains(2, &["another `forebay explore` measures"]);
         let beside = Lab::new();
         let mut same_file = of_directory(&beside, here.dir.path(), &options);
-        run(&mut same_file).complains(2, &["another `forebay explore` keeps its loads alongside"]);
+        run(&mut same_file).complains(2, &["another `forebay explore` saves its loads next to"]);
         while !partial.exists() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         kill_process(Pid::from_child(child), Signal::INT).unwrap();
     });
-    ended.complains(130, &["loads are kept in", "--resume"]);
+    ended.complains(130, &["loads are saved in", "--resume"]);
     let other = properties(&lab, 500);
     let mut command = forebay();
     command.current_dir(here.dir.path()).arg("explore").arg(lab.dir.path()).arg("--properties");
@@ -188,10 +188,10 @@ fn a_region_that_is_no_use_is_said_to_be_and_is_not_written() {
         run(forebay().args(["explore", "--from", &surface, "--goal", "p95=1ms", "-o", yaml]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("the region is no use"), "{}", ended.stdout);
-    assert!(ended.stderr.contains("stays as it is"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("is not changed"), "{}", ended.stderr);
     assert_eq!(fs::read_to_string(yaml).unwrap(), before);
     let all = run(forebay().args(["explore", "--from", &surface, "--goal", "p95=1s"]));
-    assert!(all.stdout.contains("every load that was measured keeps it"), "{}", all.stdout);
+    assert!(all.stdout.contains("every measured load keeps it"), "{}", all.stdout);
 }
 
 /// As spreadsheets write text.
@@ -268,12 +268,12 @@ fn a_target_below_the_idle_disk_is_said_not_to_be_held() {
     let ended = run(forebay().args(sim).args(times).args(target));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let said = on_one_line(&ended.stdout);
-    for words in ["disk:writes:p95=1us (1.00us)", "cannot be held, for it is below the latency"] {
+    for words in ["disk:writes:p95=1us (1.00us)", "cannot be kept, as it is below the latency"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     let info = run(forebay().args(["info", "--disk", "samsung-850-pro"]).args(target));
     let said = on_one_line(&info.stdout);
-    assert!(said.contains("disk:writes:p95=1us cannot be held"), "{said}");
+    assert!(said.contains("disk:writes:p95=1us cannot be kept"), "{said}");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_region_of_another_goal_than_was_asked_for_is_said_to_be_far() {
 }
 
 #[test]
-fn what_the_format_of_seastar_has_no_word_for_is_written_down() {
+fn properties_without_a_seastar_key_are_written_too() {
     let known = run(forebay().args(["info", "--disk", "hdd-7200rpm", "--format", "properties"]));
     assert!(known.stdout.contains("seeks: true"), "{}", known.stdout);
     let known = run(forebay().args(["info", "--disk", "gp3", "--format", "properties"]));

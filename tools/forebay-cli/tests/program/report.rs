@@ -188,7 +188,7 @@ fn of_two_files_neither_is_called_unscheduled_and_different_loads_are_said() {
 }
 
 #[test]
-fn what_is_no_result_has_no_page() {
+fn a_file_that_is_no_result_has_no_page() {
     let lab = Lab::new();
     let page = lab.dir.path().join("page.html");
     let report = |results: &Path| -> Ended {

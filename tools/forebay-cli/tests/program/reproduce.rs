@@ -164,7 +164,7 @@ fn reproduced(lab: &Lab, arguments: &[&str]) -> Ended {
 }
 
 #[test]
-fn what_is_met_of_a_publication_stands_first_and_what_is_not_by_name() {
+fn met_figures_come_first_and_missed_figures_are_named() {
     let lab = Lab::new();
     let text = reproduced(&lab, &["2018-littles-law", "design-window"]).stdout;
     let mut lines = text.lines();
@@ -217,7 +217,7 @@ fn programs_are_told_each_figure_and_whether_it_was_put_in() {
 }
 
 #[test]
-fn what_comes_out_is_the_same_with_any_number_of_threads() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let lab = Lab::new();
     let with = |threads| {
         let names = ["2018-littles-law", "2024-bursts", "2025-chunk-border", "2018-knee"];

@@ -81,7 +81,7 @@ fn each_path_that_is_refused_is_named_and_the_rest_goes_on() {
             "`.`: `.` and `..` are never",
             "`..`: `.` and `..` are never",
             "`directory/.`",
-            "an empty path",
+            "the path is empty",
             "`none`: No such file",
             "`directory`: it is a directory; -r",
             "`link/`: it is no directory",
@@ -187,7 +187,7 @@ fn properties_set_the_pace() {
 }
 
 #[test]
-fn what_was_left_in_a_trash_is_finished() {
+fn files_left_in_a_trash_are_freed() {
     let dir = TempDir::new().unwrap();
     file(dir.path().join(".forebay-trash/forebay-0000000000000abc-1"), 3 << 20);
     file(dir.path().join(".forebay-trash/of-somebody-else"), 10);
@@ -217,7 +217,7 @@ fn a_signal_keeps_what_was_not_touched_and_says_how_to_go_on() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(0) {
-        assert!(said.contains("pacing buys nothing"), "{said}");
+        assert!(said.contains("unlinked at once"), "{said}");
         return;
     }
     assert_eq!(output.status.code(), Some(130), "{said}");

@@ -93,13 +93,13 @@ fn a_signal_that_is_ignored_stays_ignored() {
 }
 
 #[test]
-fn what_does_not_obey_is_said_before_and_refused_with_require() {
+fn disks_without_weights_are_reported_first_and_refused_with_require() {
     let mut warned = class(&["--device", "no-such-disk"]);
     let ended = run(warned.args(["echo", "ran"]));
-    ended.complains(0, &["warning: there is no disk no-such-disk; name one"]);
+    ended.complains(0, &["warning: unknown disk no-such-disk; use a name"]);
     assert_eq!(ended.stdout, "ran\n");
     let refused = run(class(&["--device", "no-such-disk", "--require"]).args(["echo", "ran"]));
-    refused.complains(125, &["error: there is no disk no-such-disk"]);
+    refused.complains(125, &["error: unknown disk no-such-disk"]);
     assert_eq!(refused.stdout, "");
 }
 

@@ -12,7 +12,7 @@ fn serve(lab: &Lab, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn what_cannot_be_served_is_told_with_the_field_and_the_bound() {
+fn unservable_values_are_reported_with_field_and_bound() {
     let lab = Lab::new();
     let ideal = "kind: ideal\nchannels: 4\nread_latency: 1ms\nwrite_latency: 1ms\nbandwidth: 1G\n";
     let wrong = lab.file("wrong.yaml", &ideal.replace("1G", "0"));

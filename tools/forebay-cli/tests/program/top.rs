@@ -77,7 +77,7 @@ fn a_process_that_was_restarted_is_noticed() {
 }
 
 #[test]
-fn what_is_no_endpoint_of_this_project_is_said_in_one_line() {
+fn a_foreign_endpoint_is_reported_in_one_line() {
     let not_found = String::from("HTTP/1.1 404 Not Found\r\n\r\n");
     for (answer, words) in [
         (ok("node_load1 1\n# EOF\n"), "not metrics of forebay"),

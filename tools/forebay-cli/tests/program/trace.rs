@@ -12,7 +12,7 @@ fn trace(arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn what_cannot_be_traced_is_named() {
+fn untraceable_devices_are_named() {
     run(&mut trace(&["--device", "/dev/none-such"])).complains(2, &["`/dev/none-such`"]);
     run(&mut trace(&["--device", "/"])).complains(2, &["`/` is no block device", "--dir"]);
     run(&mut trace(&["--dir", "/proc"])).complains(2, &["no disk of this machine"]);
@@ -147,13 +147,13 @@ fn failures_and_what_is_not_read_are_in_the_text_and_in_json() {
 }
 
 #[test]
-fn what_is_no_trace_is_said_in_one_line() {
+fn a_file_that_is_no_trace_is_reported_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("trace");
     let path = file.to_str().unwrap();
     for (bytes, words) in [
         (&b"\x07tae\0\0\0\0"[..], "blkparse -i FILE"),
-        (b"\x7fELF\x02\0\0", "line 1: this is no text"),
+        (b"\x7fELF\x02\0\0", "line 1: this is not text"),
         (b"fio version 2 iolog\n/dev/sda add\n", "line 1: `fio version 2 iolog`"),
         (b"8,0 1 1 0.1 1 Q W 8 + 8 [x]\n8,0 1 1 0.1 1 Q W 8 by 8 [x]\n", "line 2: after the kind"),
         (b"", "no request in it"),

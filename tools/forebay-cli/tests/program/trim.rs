@@ -1,4 +1,4 @@
-//! `forebay trim`: what a disk is told of free space, and what is refused.
+//! `forebay trim`: the discards of free space, and refused requests.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -111,7 +111,7 @@ fn path(path: &Path) -> &str {
 }
 
 #[test]
-fn what_was_deleted_is_given_back_and_what_was_not_stays() {
+fn deleted_space_is_freed_and_other_files_stay() {
     for kind in ["ext4", "xfs"] {
         let Some(mounted) = Mounted::new(kind) else { return };
         if !mounted.takes_discards() {
@@ -153,12 +153,12 @@ fn a_signal_ends_it_and_it_says_how_far_it_came() {
         let ended = run_and_at(&mut command, "trimming", |child| {
             kill_process(Pid::from_child(child), signal).unwrap();
         });
-        ended.complains(130, &["interrupted: ", "not looked at"]);
+        ended.complains(130, &["interrupted: ", "not examined"]);
     }
 }
 
 #[test]
-fn what_cannot_be_trimmed_is_refused_in_one_line() {
+fn untrimmable_mounts_are_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "x").unwrap();

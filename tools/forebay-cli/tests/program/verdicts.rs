@@ -45,7 +45,7 @@ fn verdicts_are_right_on_all_presets_for_all_durations() {
     }
 }
 
-/// A class whose latencies fell or rose throughout is told of, and so is one that is not judged.
+/// A class whose latencies all fell or rose is reported, and so is one that is not judged.
 fn assert_fits(what: &str, comparison: &Comparison) {
     let said = verdict(comparison);
     let [before, after] = &comparison.runs;

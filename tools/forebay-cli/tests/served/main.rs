@@ -25,10 +25,10 @@ const MIB: u64 = 1 << 20;
 fn main() -> ExitCode {
     let mounting = named![
         the_disk_appears_and_a_signal_leaves_nothing,
-        who_unmounts_the_disk_ends_the_program,
+        unmounting_the_disk_ends_the_program,
         bad_ranges_of_the_disk_file_fail_and_the_rest_does_not,
         a_hang_of_the_disk_file_holds_what_it_names_until_it_is_over,
-        what_hangs_at_the_end_fails,
+        requests_that_hang_at_the_end_fail,
         discards_and_flushes_are_counted,
         options_change_sector_and_size,
         the_data_is_kept_in_the_file_named,
@@ -67,7 +67,7 @@ fn the_disk_appears_and_a_signal_leaves_nothing() {
     }
 }
 
-fn who_unmounts_the_disk_ends_the_program() {
+fn unmounting_the_disk_ends_the_program() {
     let serving = Serving::start(DISK, &[]);
     unmount(serving.mountpoint());
     serving.end();
@@ -126,7 +126,7 @@ fn a_full_memory_is_told_of() {
     assert!(whole.contains(": 67108864 bytes, sectors"), "{whole}");
 }
 
-fn what_hangs_at_the_end_fails() {
+fn requests_that_hang_at_the_end_fail() {
     let fault = "faults: [{kind: hang, from: 0s}]\n";
     let mut serving = Serving::start(&format!("{DISK}{fault}"), &[]);
     let file = serving.open();

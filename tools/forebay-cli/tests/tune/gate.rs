@@ -50,7 +50,7 @@ fn a_measurement_is_compared_with_a_file() {
 }
 
 #[test]
-fn what_is_not_comparable_is_neither_lost_nor_fine() {
+fn incomparable_runs_are_neither_a_loss_nor_fine() {
     let dir = TempDir::new().unwrap();
     ended(&tune(dir.path(), 300_000_000, &[]), 0, "");
     let old = dir.path().join("old.json");
@@ -100,7 +100,7 @@ fn a_run_without_phases_is_no_clean_bill() {
     std::fs::write(&old, runs.to_string()).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
     let output = command.args(["tune", "--diff"]).args([&old, &new]).output().unwrap();
-    ended(&output, 2, "not comparable: the run before does not say what the disk does");
+    ended(&output, 2, "not comparable: the run before has no figures of the disk");
     assert!(output.stdout.is_empty());
 }
 
@@ -130,7 +130,7 @@ fn a_history_names_when_a_disk_became_slower() {
     };
     ended(&kept(300_000_000, 1), 0, "the first run of this kind");
     for seed in 2..=5 {
-        ended(&kept(300_000_000, seed), 0, "Nothing is lost that was not before.");
+        ended(&kept(300_000_000, seed), 0, "There are no new losses.");
     }
     let lost = kept(264_000_000, 6);
     ended(&lost, 1, "LOST write bandwidth -1");

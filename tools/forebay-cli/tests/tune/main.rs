@@ -78,7 +78,7 @@ fn a_simulated_disk_is_announced_as_one_and_the_report_begins_with_what_to_do() 
     assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
     let announced = String::from_utf8_lossy(&ended.stderr);
     assert!(announced.contains("a simulated disk") && !announced.contains("about"), "{announced}");
-    let place = format!("goes to `{}`: io-properties.yaml", out.path().display());
+    let place = format!("written to `{}`: io-properties.yaml", out.path().display());
     assert!(announced.contains(&place), "{announced}");
     let page = std::fs::read_to_string(out.path().join("tune.html")).unwrap();
     let first = page.split("<h2").nth(1).unwrap();
@@ -191,20 +191,19 @@ fn a_limit_of_writes_is_kept() {
     let json = said(&simulated(out.path(), &["--format", "json", "--write-limit", "1GB"]));
     let disks: Value = serde_json::from_str(&json).unwrap();
     assert!(disks[0]["bytes_written"].as_u64().unwrap() <= 1 << 30);
-    for (too_little, says) in [("20MB", "32MB or more"), ("34MB", "allow more with --write-limit")]
-    {
+    for (too_little, says) in [("20MB", "32MB or more"), ("34MB", "raise it with --write-limit")] {
         complains(&simulated(out.path(), &["--write-limit", too_little]), says);
     }
 }
 
 #[test]
-fn what_cannot_be_measured_is_said_and_nothing_is_left() {
+fn unmeasurable_targets_are_reported_and_no_files_are_left() {
     let out = TempDir::new().unwrap();
     let try_dir = |dir: &str| tune(out.path()).arg(dir).output().unwrap();
     complains(&try_dir("/nowhere/at/all"), "a directory that exists");
     complains(&try_dir("/dev/shm"), "in memory");
     complains(&try_dir("/dev/null"), "is not a directory");
-    complains(&try_dir("/proc"), "no files but the kernel's own");
+    complains(&try_dir("/proc"), "only the kernel's own files");
     complains(&tune(out.path()).output().unwrap(), "no directory is named");
     complains(&simulated(Path::new("/proc/missing"), &[]), "name another directory with --out");
     let missing = out.path().join("run.json");

@@ -65,8 +65,8 @@ fn an_empty_surface_is_too_little() {
 fn a_goal_that_no_load_keeps_says_what_is_kept() {
     assert_eq!(
         unfit(&surface("gcp-pd-SSD-2TB"), "p95=500us"),
-        "no load of the surface keeps p95=500us; the least that was measured is 505.9us: ask for \
-         more, such as --goal p95=2ms"
+        "no load of the surface keeps p95=500us; the shortest measured is 505.9us: use a longer \
+         one, such as --goal p95=2ms"
     );
 }
 
@@ -74,15 +74,15 @@ fn a_goal_that_no_load_keeps_says_what_is_kept() {
 fn a_goal_below_the_base_latency_says_what_that_is() {
     assert_eq!(
         unfit(&surface("hdd-toshiba-DT01ACA200"), "p95=1ms"),
-        "the goal p95=1ms is below what a read takes in the idle disk, 15.4ms: ask for more, such \
+        "the goal p95=1ms is below the latency of the idle disk, 15.4ms: use a longer one, such \
          as --goal p95=70ms"
     );
 }
 
 #[test]
-fn a_percentile_that_was_not_measured_is_named_beside_those_that_were() {
+fn an_unmeasured_percentile_is_reported_with_the_measured_ones() {
     assert_eq!(
         unfit(&surface("i3.2xlarge"), "p99=1ms"),
-        "the surface has no p99; ask for one that it has, with --goal: p50, p95"
+        "the surface has no p99; use one of these with --goal: p50, p95"
     );
 }

@@ -21,7 +21,7 @@ const OURS: &str = "/cg/forebay-govern-sda";
 #[derive(Clone, Default)]
 struct Fake {
     files: Rc<RefCell<BTreeMap<PathBuf, String>>>,
-    /// This many writes until it is killed.
+    /// The number of writes until the governor is killed.
     left: Rc<Cell<Option<u32>>>,
 }
 
@@ -55,7 +55,7 @@ impl Fake {
         self.files.borrow()[Path::new(path)].clone()
     }
 
-    /// Everything but the figures that the kernel keeps of a disk it has once had io.cost on.
+    /// All files, without the figures that the kernel keeps of a disk after io.cost was on.
     fn all(&self) -> BTreeMap<PathBuf, String> {
         let mut all = self.files.borrow().clone();
         for path in [QOS, MODEL] {
@@ -67,7 +67,7 @@ impl Fake {
         all
     }
 
-    /// One more write, unless it was killed before.
+    /// Counts a write. Fails if the governor was killed before.
     fn step(&self) -> io::Result<()> {
         match self.left.get() {
             Some(0) => Err(io::Error::other("killed")),
@@ -79,7 +79,7 @@ impl Fake {
     }
 }
 
-/// `text` in the place of the line of its disk.
+/// The file `before`, with the line of the disk replaced by `text`.
 fn with_line(before: &str, text: &str) -> String {
     let number = text.split(' ').next().unwrap();
     let others = before.lines().filter(|line| line.split(' ').next() != Some(number));
@@ -156,7 +156,7 @@ impl Files for Fake {
     }
 }
 
-/// All that a governor does, with a scheduler as well.
+/// All changes of a governor, including the scheduler.
 fn govern(changes: &mut Changes<Fake>) -> Result<(), GovernError> {
     let path = Path::new;
     changes.set(Kind::Controller, path(CONTROL), "+io")?;
@@ -182,7 +182,7 @@ fn begin(fake: &Fake, dir: &Path) -> Result<Changes<Fake>, GovernError> {
 const USERS: &str = "8:0 enable=1 ctrl=user min=90.00\n8:16 enable=0 ctrl=auto\n";
 
 #[test]
-fn killed_after_any_write_all_is_put_back() {
+fn after_a_kill_at_any_write_everything_is_restored() {
     for (qos, weight) in [("", "default 100\n"), (USERS, "default 100\n8:0 300\n8:16 7\n")] {
         for writes in 0..30 {
             let fake = Fake::new(qos, weight);
@@ -193,7 +193,7 @@ fn killed_after_any_write_all_is_put_back() {
             let ended = begin(&fake, &dir).and_then(|mut changes| govern(&mut changes));
             assert_eq!(ended.is_ok(), writes >= 11, "{writes}");
             assert!(writes == 0 || fake.all() != before, "{writes}");
-            // a restore that is killed itself is made good by the next one
+            // If a restore is killed, the next one completes it.
             fake.left.set(Some(writes / 3));
             let _ = put_back(&fake, &StateFile::lock(&dir, "sda").unwrap());
             fake.left.set(None);
@@ -213,7 +213,7 @@ fn killed_after_any_write_all_is_put_back() {
 }
 
 #[test]
-fn another_disk_of_the_name_and_another_process_of_the_number_are_left_alone() {
+fn a_new_disk_with_the_same_name_and_a_new_process_with_the_same_pid_are_left_alone() {
     let fake = Fake::new("", "default 100\n");
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("forebay");
@@ -315,11 +315,11 @@ fn what_was_found_before_the_machine_started_again_is_dropped() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_kept_for_people() {
+fn an_unreadable_state_file_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("forebay");
     StateFile::lock(&dir, "sda").unwrap().write("{").unwrap();
     let said = begin(&Fake::new("", ""), &dir).err().unwrap().to_string();
-    assert!(said.contains("put back by hand"), "{said}");
+    assert!(said.contains("restore its settings by hand"), "{said}");
     assert!(dir.join("sda.json").exists());
 }

@@ -34,13 +34,13 @@ fn by_limit(figures: &DiskFigures, class: &ClassFigures) -> Option<Finding> {
         return None;
     }
     let what = format!(
-        "{} is starved by its limit: it had {:.0} % of the disk's time, and its requests waited \
-         for {} at the 99th percentile",
+        "{} is starved by its limit: it got {:.0} % of the disk's time, and the 99th percentile \
+         of its waits was {}",
         class.name,
         class.consumption * 100.0,
         time(class.queue_p99)
     );
-    let remedy = "Raise the limit, or take it away: shares alone keep it from harming others";
+    let remedy = "Raise the limit, or remove it: shares alone protect the others";
     Some(Finding::new(FindingKind::StarvedByLimit, what, remedy).of_class(class))
 }
 
@@ -51,15 +51,15 @@ fn below_share(class: &ClassFigures) -> Option<Finding> {
         return None;
     }
     let what = format!(
-        "{} had {:.0} % of the disk's time while it waited throughout, for {} in all, where its \
+        "{} always had requests waiting and got {:.0} % of the disk's time over {}, where its \
          shares are {:.0} %",
         class.name,
         had * 100.0,
         time(seconds),
         by_shares * 100.0
     );
-    let remedy = "A thread that turns late, or few requests at a time on each of many threads, \
-                  does that";
+    let remedy = "Possible causes are a thread that polls late, or few requests at a time on each \
+                  of many threads";
     Some(Finding::new(FindingKind::BelowShare, what, remedy).of_class(class))
 }
 
@@ -73,7 +73,7 @@ fn held(class: &ClassFigures) -> Option<Finding> {
             class.name,
             time(class.held_seconds)
         );
-        let remedy = "The disk hangs, or permits are held over other work: see the system's log \
+        let remedy = "The disk hangs, or permits are held during other work: see the system's log \
                       for errors of the device, and the log of the process for slow requests";
         Finding::new(FindingKind::HeldLong, what, remedy).of_class(class)
     })

@@ -44,8 +44,8 @@ fn lateness(figures: &DiskFigures) -> Option<Finding> {
     let DiskFigures { late_turns, late_seconds, seconds, queues, .. } = *figures;
     let away = late_seconds / late_turns.max(1) as f64;
     let of = if queues > 1 { format!(" of {queues}") } else { String::new() };
-    let remedy = "Find what blocks it (a system call, a lock, a long computation) and move that to \
-                  another thread";
+    let remedy = "Find the blocking code (a system call, a lock, a long computation) and move it \
+                  to another thread";
     if figures.turn_overdue_seconds >= STANDS_SECONDS {
         let since = time(figures.turn_overdue_seconds);
         let what = format!("A thread{of} has been stalled for {since}; its requests are stuck");
@@ -58,18 +58,18 @@ fn lateness(figures: &DiskFigures) -> Option<Finding> {
     let times = if late_turns == 1 { String::from("once") } else { format!("{late_turns} times") };
     if away >= STALL_SECONDS {
         let what = format!(
-            "A thread{of} stood still {times}, for {} on the average, and its requests with it",
+            "A thread{of} stalled {times}, for {} on average, and its requests with it",
             time(away)
         );
         return Some(Finding::new(FindingKind::ShardStalled, what, remedy));
     }
     let what = format!(
-        "Threads{of} turned late {times}, by {} on the average: {:.0} % of the time",
+        "Threads{of} polled late {times}, by {} on average: {:.0} % of the time",
         time(away),
         late_seconds / seconds * 100.0
     );
-    let remedy = "Their requests wait for them, not for the disk: give them a processor each, or \
-                  let them poll in the middle of long work";
+    let remedy = "Their requests wait for them, not for the disk: give each a processor, or poll \
+                  during long work";
     Some(Finding::new(FindingKind::TurnsLate, what, remedy))
 }
 
@@ -80,7 +80,7 @@ fn stalled(figures: &DiskFigures) -> Option<Finding> {
         return None;
     }
     let requests = if stalls.overdue == 1 { "request was" } else { "requests were" };
-    let what = format!("The disk stood still: {stalls}; {} {requests} overdue", stalls.overdue);
+    let what = format!("The disk stalled: {stalls}; {} {requests} overdue", stalls.overdue);
     let remedy = "Look for errors of the device in the system's log, and at the device itself \
                   (`smartctl`)";
     Some(Finding::new(FindingKind::DiskStalled, what, remedy))
@@ -93,17 +93,17 @@ fn overdue(figures: &DiskFigures) -> Option<Finding> {
     if count == 0 || figures.classes.iter().any(|class| class.held > 0) {
         return None;
     }
-    let what = format!("{count} requests were kept for so long that the window gave them up");
-    let hangs = "the disk hangs in places, or permits are held over other work: see `held_long`, \
+    let what = format!("{count} requests took so long that the window no longer counts them");
+    let hangs = "parts of the disk hang, or permits are held during other work: see `held_long`, \
                  and the system's log for errors of the device";
     let came_back =
         figures.longest.filter(|longest| (OVERDUE_MIN..HANGS_SECONDS).contains(longest));
     let (what, remedy) = match came_back {
         Some(longest) => (
-            format!("{what}; the longest that came back took {}", time(longest)),
-            format!("A hard disk that seeks leaves some waiting for so long; else {hangs}"),
+            format!("{what}; the longest that completed took {}", time(longest)),
+            format!("A seeking hard disk may delay some for so long; otherwise {hangs}"),
         ),
-        None => (what, format!("T{}", &hangs[1..])),
+        None => (what, format!("P{}", &hangs[1..])),
     };
     Some(Finding::new(FindingKind::Overdue, what, &remedy))
 }
@@ -114,8 +114,8 @@ fn flow(figures: &DiskFigures) -> Option<Finding> {
         let what = format!(
             "Requests pile up in the disk: {ratio:.2} are dispatched for each that completes"
         );
-        let remedy = "Use the policy `pace+window`, whose window bounds that, and measure the disk \
-                      again: `forebay tune DIR`";
+        let remedy = "Use the policy `pace+window`, whose window limits them, and measure the \
+                      disk again: `forebay tune DIR`";
         Finding::new(FindingKind::PilesUp, what, remedy)
     })
 }
@@ -128,11 +128,14 @@ fn target(figures: &DiskFigures) -> Option<Finding> {
     let text = &target.target;
     Some(if target.attainable {
         let what = format!("The latency target {text} does not hold");
-        let remedy = "Where the disk is slow or its figures are wrong, fix that first; else ask \
-                      for a longer one";
+        let remedy = "If the disk is slow or its figures are wrong, fix that first; otherwise set \
+                      a longer one";
         Finding::new(FindingKind::TargetMissed, what, remedy)
     } else {
-        let what = format!("The latency target {text} cannot be kept: sending less does not help");
+        let what = format!(
+            "The latency target {text} cannot be kept: a smaller window does not \
+                            help"
+        );
         let remedy = "Choose a target that the idle disk can meet";
         Finding::new(FindingKind::TargetUnattainable, what, remedy)
     })
@@ -143,11 +146,11 @@ fn misaligned(figures: &DiskFigures) -> Option<Finding> {
     let part = writes_misaligned as f64 / writes.max(1) as f64;
     (part > MISALIGNED_PART).then(|| {
         let what = format!(
-            "{:.0} % of the writes begin or end inside of a block of the device, which reads the \
-             rest of it first",
+            "{:.0} % of the writes are not aligned to the blocks of the device, which reads the \
+             rest of a block first",
             part * 100.0
         );
-        let remedy = "Align writes to the device's physical block, and make the file system with \
+        let remedy = "Align writes to the device's physical blocks, and make the file system with \
                       blocks of that size";
         Finding::new(FindingKind::MisalignedWrites, what, remedy)
     })
@@ -163,7 +166,8 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
-/// A member is named that has more than this multiple of an even part of what is in flight.
+/// A member is reported if it has more than this multiple of an even part of the requests in
+/// flight.
 const UNEVEN: f64 = 1.5;
 /// Below this many requests in flight for each member, in the mean, no member holds up the others.
 const IN_FLIGHT_MIN: f64 = 1.0;
@@ -184,12 +188,12 @@ fn uneven(figures: &DiskFigures) -> Option<Finding> {
     let named: Vec<String> = figures.members.iter().filter(is_uneven).map(text).collect();
     (!named.is_empty()).then(|| {
         let what = format!(
-            "Of {members} members of the array, {} of what is in flight ({} would be even)",
+            "Of {members} members of the array, {} of the requests in flight ({} would be even)",
             named.join(" and "),
             percent(even)
         );
-        let remedy = "Place files on other chunks: `forebay trace requests` shows where requests go. \
-                      If they are even there, this member is slower than the others";
+        let remedy = "Place files on other chunks: `forebay trace requests` shows the members of \
+                      requests. If these are even, this member is slower than the others";
         Finding::new(FindingKind::UnevenMembers, what, remedy)
     })
 }

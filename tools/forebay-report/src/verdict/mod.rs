@@ -162,7 +162,7 @@ impl BlockedSeconds {
     pub fn why(&self) -> Option<&'static str> {
         let reasons = [
             (self.pace, "the disk's rate is used up"),
-            (self.window, "as much is in the disk as may be"),
+            (self.window, "the window is full"),
             (self.class_limit, "the classes that wait are at their limits"),
             (self.ahead, "other threads are behind and go first"),
             (self.pace_disk_idle, "the disk's rate is used up, though the disk is nearly empty"),
@@ -321,11 +321,17 @@ fn healthy(figures: &DiskFigures) -> Finding {
     const FULL: f64 = 0.9;
     let used = figures.consumption.map_or(0.0, |used| used * 100.0);
     let what = match figures.consumption {
-        None => String::from("Nothing is wrong as far as can be told: the disk has no figures"),
+        None => String::from("No problem was found, but the disk has no figures to compare with"),
         Some(part) if part >= FULL => {
-            format!("The disk is full, {used:.0} % of its time, and all that wait get their shares")
+            format!(
+                "The disk is busy for {used:.0} % of its time, and all waiting classes get \
+                     their shares"
+            )
         }
-        Some(_) => format!("The disk is used for {used:.0} % of its time, and nothing is wrong"),
+        Some(_) => format!(
+            "The disk is busy for {used:.0} % of its time, and no problem was \
+                            found"
+        ),
     };
     let target = figures.target.as_ref().filter(|target| target.holds == Some(true));
     let what = match target {

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_wait_share_what_the_others_leave() {
+    fn waiting_processes_share_unused_parts() {
         assert_parts(&[], &[]);
         assert_parts(&[class(300, 0.5, true), class(100, 0.5, true)], &[0.75, 0.25]);
         let content = [class(300, 0.3, true), class(100, 0.5, true), class(900, 0.2, false)];

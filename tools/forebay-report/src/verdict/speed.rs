@@ -35,7 +35,7 @@ pub(super) fn speed(figures: &DiskFigures) -> Option<Finding> {
         // requests that wait for the rate do not wait in vain where none goes faster without
         _ if figures.more_unscheduled == Some(false) => None,
         Some(speed) if speed > SPEED_ABOVE => {
-            let what = format!("The disk does {:.0} % of what its figures say", speed * 100.0);
+            let what = format!("The disk does {:.0} % of its figures", speed * 100.0);
             let remedy = "They are too low for this mix: run `forebay tune DIR`";
             Some(Finding::new(FindingKind::ModelTooSlow, what, remedy))
         }
@@ -50,20 +50,19 @@ fn too_slow(figures: &DiskFigures, speed: f64) -> Finding {
     let did = before.map(|before| format!("and did {:.0} %", before * 100.0));
     if let Some(did) = did.as_ref().filter(|_| !figures.mix_changed) {
         let what =
-            format!("The disk got slow: it does {percent:.0} % of what its figures say, {did}");
-        let remedy = "Garbage collection, a neighbour, used-up credits or a failing disk do that: \
-                      wait, look at the device (`smartctl`), and free space on it";
+            format!("The disk became slow: it does {percent:.0} % of its figures, {did} before");
+        let remedy = "Possible causes are garbage collection, a neighbour, used-up credits or a \
+                      failing disk: wait, check the device (`smartctl`), and free space on it";
         return Finding::new(FindingKind::DiskGotSlow, what, remedy);
     }
     let did = did.map(|did| format!(", {did} of another mix of requests")).unwrap_or_default();
     let what = format!(
-        "The disk does {percent:.0} % of what its figures say{did}: for this mix they are {:.0} % \
-         too high",
+        "The disk does {percent:.0} % of its figures{did}: for this mix they are {:.0} % too high",
         (1.0 / speed - 1.0) * 100.0
     );
     let remedy = if figures.target.is_some() {
         "Run `forebay tune DIR`, and `forebay explore DIR` for mixes of reads and writes, unless \
-         `--latency-target off` shows that the latency target costs as much"
+         `--latency-target off` shows that the latency target is the reason"
     } else {
         "Run `forebay tune DIR`, and `forebay explore DIR` for mixes of reads and writes"
     };
@@ -81,11 +80,11 @@ fn idle(figures: &DiskFigures) -> Option<Finding> {
             part * 100.0
         );
         let remedy = if figures.more_unscheduled == Some(true) {
-            "Without a scheduler the same load moved more, so its figures may be too low for this \
+            "Without a scheduler the same load was faster, so its figures may be too low for this \
              mix: run `forebay tune DIR`, and `forebay explore DIR` for mixes"
         } else {
-            "Its figures may be too low for this mix: where `forebay bench` shows that the load \
-             moves more without a scheduler, run `forebay tune DIR`, and `forebay explore DIR` for \
+            "Its figures may be too low for this mix: if `forebay bench` shows that the load is \
+             faster without a scheduler, run `forebay tune DIR`, and `forebay explore DIR` for \
              mixes"
         };
         Finding::new(FindingKind::ModelTooSlow, what, remedy)

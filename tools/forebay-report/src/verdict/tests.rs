@@ -39,7 +39,7 @@ fn a_full_disk_whose_classes_have_their_shares_is_healthy() {
     assert!(!finding.kind.warns());
     assert_eq!(
         finding.to_string(),
-        "The disk is full, 98 % of its time, and all that wait get their shares; the latency \
+        "The disk is busy for 98 % of its time, and all waiting classes get their shares; the latency \
          target p95=1.5ms holds."
     );
 }
@@ -92,7 +92,7 @@ fn stalled_threads_are_distinguished_from_late_ones() {
     assert_eq!(kinds(&stalled), [FindingKind::ShardStalled]);
     let late = DiskFigures { late_turns: 400, late_seconds: 2.0, ..healthy() };
     assert_eq!(kinds(&late), [FindingKind::TurnsLate]);
-    assert!(findings(&late)[0].what.contains("by 5 ms on the average"), "{}", findings(&late)[0]);
+    assert!(findings(&late)[0].what.contains("by 5 ms on average"), "{}", findings(&late)[0]);
     let still = DiskFigures { turn_overdue_seconds: 7.0, ..healthy() };
     assert_eq!(kinds(&still), [FindingKind::ShardStalled]);
     assert!(findings(&still)[0].what.contains("stalled for 7.0 s"), "{}", findings(&still)[0]);
@@ -159,16 +159,16 @@ fn a_disk_that_does_less_of_another_mix_did_not_get_slow() {
 }
 
 #[test]
-fn what_a_disk_that_seeks_gives_up_is_not_called_a_fault_alone() {
+fn given_up_requests_of_a_seeking_disk_alone_are_no_fault() {
     let remedy = |longest| {
         let figures = DiskFigures { overdue: 3, longest, ..healthy() };
         let found = findings(&figures).remove(0);
-        assert!(found.what.contains("the window gave them up"), "{found}");
+        assert!(found.what.contains("the window no longer counts them"), "{found}");
         found.remedy
     };
-    assert!(remedy(Some(0.372)).starts_with("A hard disk that seeks"), "{}", remedy(Some(0.372)));
+    assert!(remedy(Some(0.372)).starts_with("A seeking hard disk"), "{}", remedy(Some(0.372)));
     for longest in [None, Some(0.001), Some(4.0)] {
-        assert!(remedy(longest).starts_with("The disk hangs in places"), "{}", remedy(longest));
+        assert!(remedy(longest).starts_with("Parts of the disk hang"), "{}", remedy(longest));
     }
 }
 
@@ -278,7 +278,7 @@ fn members_with_one_and_a_half_times_their_part_are_named_where_enough_is_in_fli
     assert_eq!(found[0].kind, FindingKind::UnevenMembers);
     assert_eq!(
         found[0].what,
-        "Of 4 members of the array, nvme1n1 has 71 % of what is in flight (25 % would be even)"
+        "Of 4 members of the array, nvme1n1 has 71 % of the requests in flight (25 % would be even)"
     );
     assert!(found[0].remedy.contains("other chunks"), "{}", found[0]);
     let two = findings(&with(&[1.0, 0.0, 0.0, 40.0, 0.0, 40.0]));

@@ -16,15 +16,15 @@ pub(super) fn writes(figures: &DiskFigures) -> Option<Finding> {
     let remedy = match past.is_own() {
         Some(false) => {
             "Other processes write to this disk, or file systems their journals: find them \
-             (`pidstat -d 1`), and move them, or lower what they may have"
+             (`pidstat -d 1`), and move or limit them"
         }
         Some(true) => {
-            "Writeback of this process's buffered writes does that: write with direct I/O, or \
+            "The cause is writeback of this process's buffered writes: write with direct I/O, or \
              through `class.buffered_writer`, or flush with `class.sync_data`"
         }
         None => {
-            "Writeback of buffered writes does that, or another process: write with direct I/O, \
-             or through `class.buffered_writer`, or flush with `class.sync_data`"
+            "The cause is writeback of buffered writes, or another process: write with direct \
+             I/O, or through `class.buffered_writer`, or flush with `class.sync_data`"
         }
     };
     Some(Finding::new(FindingKind::UnscheduledWrites, what, remedy))
@@ -36,16 +36,16 @@ pub(super) fn reads(figures: &DiskFigures) -> Option<Finding> {
     let what = past.what(figures.seconds, "read")?;
     let remedy = match past.is_own() {
         Some(false) => {
-            "Other processes read from this disk: find them (`pidstat -d 1`), and move them, or \
-             lower what they may have"
+            "Other processes read from this disk: find them (`pidstat -d 1`), and move or limit \
+             them"
         }
         Some(true) => {
-            "Read-ahead and mapped files of this process do that: read with direct I/O, or \
+            "The causes are read-ahead and mapped files of this process: read with direct I/O, or \
              through `class.read_at`"
         }
         None => {
-            "Read-ahead, mapped files and other processes do that: read with direct I/O, or \
-             through `class.read_at`"
+            "Possible causes are read-ahead, mapped files and other processes: read with direct \
+             I/O, or through `class.read_at`"
         }
     };
     Some(Finding::new(FindingKind::UnscheduledReads, what, remedy))
@@ -70,7 +70,7 @@ impl Past {
         is_much.then(|| {
             let percent = past / all.max(1.0) * 100.0;
             let rate = past / 1e6 / seconds;
-            format!("{percent:.0} % of what was {verb} bypassed the scheduler, {rate:.0} MB/s")
+            format!("{percent:.0} % of the bytes {verb} were unscheduled, {rate:.0} MB/s")
         })
     }
 }

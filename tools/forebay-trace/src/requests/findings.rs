@@ -52,7 +52,7 @@ impl RequestsSummary {
         let directions = self.devices.iter().flat_map(|device| &device.directions);
         match directions.map(|direction| direction.requests).sum() {
             0 => "There were no requests.",
-            1..REQUESTS_MIN => "There were too few requests to say anything about them.",
+            1..REQUESTS_MIN => "There were too few requests for any finding.",
             _ => {
                 "Requests begin and end at blocks, none is split and none failed: there is nothing \
                  to fix."
@@ -68,10 +68,10 @@ impl RequestsSummary {
         let count: u64 = transfers.map(|work| work.requests).sum();
         (count > 0).then(|| {
             format!(
-                "{count} reads and writes of io_uring, of any process, could not be sent without \
-                 waiting, and threads of the kernel did them: file systems wait where a write makes \
-                 a file longer or takes new blocks, and where they write the time of a change. Give \
-                 files their size and blocks before writing (fallocate), and write over them."
+                "{count} reads and writes of io_uring, of any process, would have blocked, and \
+                 threads of the kernel executed them: file systems block where a write extends a \
+                 file or allocates blocks, and where they update its time of change. Allocate \
+                 files before writing (fallocate), and overwrite them."
             )
         })
     }
@@ -125,11 +125,11 @@ impl DeviceSummary {
         let read = match self.read_before_misaligned {
             0 => String::new(),
             count => format!(
-                " The first or last block of {count} of these was read within 100 ms before: the \
-                 disk had to be read to be written."
+                " The first or last block of {count} of these was read within the 100 ms before: \
+                 each write needed a read first."
             ),
         };
-        let whole = format!("Write whole blocks of {block}, also past the page cache");
+        let whole = format!("Write whole blocks of {block}, also with direct I/O");
         let remedy = match &self.file_system {
             Some(FileSystem { kind, block_bytes }) if *block_bytes >= self.block_bytes => {
                 let pad = match kind.as_str() {
@@ -218,18 +218,18 @@ impl DeviceSummary {
         let why = match self.cause {
             Some(SplitCause::Border { .. }) => return None,
             Some(SplitCause::Length { bytes }) if self.longest_bytes == Some(bytes) => format!(
-                "into parts of {}, which is the longest that the kernel sends to it (max_sectors_kb \
-                 in /sys/block/DISK/queue).{costs} Send requests of that size{}.",
+                "into parts of {}, which is the longest request that the kernel sends to it \
+                 (max_sectors_kb in /sys/block/DISK/queue).{costs} Send requests of that size{}.",
                 size(bytes),
                 self.raising()
             ),
             Some(SplitCause::Length { bytes }) => {
                 let longest = match self.longest_bytes {
-                    None => "may be the longest that the kernel sends to it (max_sectors_kb in \
-                             /sys/block/DISK/queue), or a chunk"
+                    None => "may be the longest request that the kernel sends to it \
+                             (max_sectors_kb in /sys/block/DISK/queue), or a chunk"
                         .to_owned(),
                     Some(longest) => format!(
-                        "may be a chunk; the longest that the kernel sends to it is {}",
+                        "may be a chunk; the longest request that the kernel sends to it is {}",
                         size(longest)
                     ),
                 };
@@ -239,13 +239,16 @@ impl DeviceSummary {
                 )
             }
             Some(SplitCause::Pieces { bytes }) => format!(
-                "into parts of {} or more{}: so much memory has as many pages as a request to it may \
-                 have pieces (max_segments in /sys/block/DISK/queue, which is fixed).{costs} What is \
-                 written through the page cache comes so. Send requests of that size, or from \
-                 memory whose pages lie together (huge pages).",
+                "into parts of {} or more{}: memory of this size has as many pages as a request \
+                 to it may have segments (max_segments in /sys/block/DISK/queue, which is \
+                 fixed).{costs} Writes of the page cache are such requests. Send requests of that \
+                 size, or from contiguous memory (huge pages).",
                 size(bytes),
                 self.longest_bytes.map_or_else(String::new, |longest| {
-                    format!(", up to {}, the longest that the kernel sends to it", size(longest))
+                    format!(
+                        ", up to {}, the longest request that the kernel sends to it",
+                        size(longest)
+                    )
                 })
             ),
             None if self.border.is_some_and(|border| border.split > 0) => return None,

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_takes_no_memory_without_bound() {
+    fn unfinished_requests_take_bounded_memory() {
         let mut in_flight = InFlight::default();
         let count = IN_FLIGHT_MAX as u64 + 10;
         for start in 0..count {

@@ -29,7 +29,7 @@ pub use watched::{Chunk, FileSystem, Watched};
 
 use crate::block_event::BlockEvent;
 
-/// As many devices are told apart, and as many operations of io_uring.
+/// The maximum of devices that are counted separately, and of operations of io_uring.
 const DEVICES_MAX: usize = 64;
 const OPERATIONS_MAX: usize = 64;
 

@@ -58,7 +58,7 @@ impl DeviceSummary {
             }
             if self.completions > 0 && part(found.unfinished, found.requests) >= WORTH {
                 note(format!(
-                    "{} did not end in the trace; nothing is known of these.",
+                    "{} did not end in the trace, so their latency is unknown.",
                     counts(found.unfinished)
                 ));
             }
@@ -66,17 +66,16 @@ impl DeviceSummary {
         }
         if !is_split_known {
             note(
-                "requests are in the trace from when they were issued (D, block_rq_issue): \
-                 latencies are those in the disk. When they were queued and where they were split is \
-                 not in it, so the time before the disk is not known; record that too (Q and X, \
-                 block_bio_queue and block_split)."
+                "the trace has requests from their issue on (D, block_rq_issue): latencies are \
+                 those in the disk. It lacks queueing and splits, so the time before the disk is \
+                 unknown; record these too (Q and X, block_bio_queue and block_split)."
                     .to_owned(),
             );
         }
         if self.completions == 0 && !self.directions.is_empty() {
             note(
-                "completions are not in the trace, so latencies and failures are not known; record \
-                 them too (C, block_rq_complete and block_bio_complete)."
+                "the trace has no completions, so latencies and failures are unknown; record them \
+                 too (C, block_rq_complete and block_bio_complete)."
                     .to_owned(),
             );
         }
@@ -87,7 +86,7 @@ impl DeviceSummary {
         let block = size(self.block_bytes);
         let more = match found.direction {
             Direction::Write if found.misaligned < REQUESTS_MIN => {
-                "; these are too few to say whether it matters"
+                "; these are too few to tell whether it matters"
             }
             Direction::Write => "",
             Direction::Read => "; a disk with such blocks reads whole ones for them",

@@ -19,7 +19,7 @@ const SPLITS_SURE: u64 = 7;
 /// Limits of a device are whole numbers of this many bytes (`max_sectors_kb`).
 const LIMIT_UNIT: u64 = 1 << 10;
 
-/// As many lengths of first parts are told apart.
+/// The maximum of lengths of first parts that are counted separately.
 const LENGTHS_MAX: usize = 64;
 
 /// Of split points and of what was not split: all that a guess needs.
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_split_anywhere_has_no_border() {
+    fn splits_at_random_offsets_have_no_border() {
         assert_eq!(SplitPoints::new(None).cause(None, None), None);
         let mut points = SplitPoints::new(None);
         for n in 0..100 {

@@ -12,7 +12,7 @@ use crate::block_event::Direction;
 pub struct RequestsSummary {
     /// Those that were asked anything, in the order of what they were asked first.
     pub devices: Vec<DeviceSummary>,
-    /// Requests of more devices than are told apart.
+    /// Requests of further devices, beyond the maximum.
     pub uncounted: u64,
     /// Requests of io_uring that threads of the kernel did, by what they do.
     pub async_work: Vec<AsyncWork>,
@@ -174,7 +174,7 @@ pub struct SplitPart {
     pub latency_us: f64,
 }
 
-/// The powers of two that are told apart: from 512 bytes to 1 MiB and more.
+/// The powers of two that are counted: from 512 bytes to 1 MiB and more.
 const LEAST: u32 = 9;
 const MOST: u32 = 20;
 

@@ -3,7 +3,7 @@
 use forebay_trace::Recorded;
 
 #[test]
-fn what_is_no_such_text_is_said_with_its_line() {
+fn an_unknown_format_is_reported_with_its_line() {
     let event = "  9,127  3     1821     4.187301000 18311  Q  WS 21057335224 + 256 [reactor-3]";
     let binary = [b"\x07tae".as_slice(), &[0; 60]].concat();
     for (text, expected) in [
@@ -11,10 +11,20 @@ fn what_is_no_such_text_is_said_with_its_line() {
         (b"# nothing\n\n", "no request in it"),
         (b"8,0 1 1 0.1 1 P N [x]\n", "no request in it"),
         (b"fio version 2 iolog\n", "line 1: `fio version 2 iolog` is no event"),
-        (&binary, "line 1: this is what blktrace records; make text of it: blkparse -i"),
-        (b"\x7fELF\0\0", "line 1: this is no text"),
-        (format!("{event}\n8,0 1 1 0.2 1 Q W 8 by 8 [x]\n").as_bytes(), "line 2: after the kind"),
-        (format!("{event}\n8,0 1 1 0.2 1 X W 8 + 8 [x]\n").as_bytes(), "line 2: where a request"),
+        (
+            &binary,
+            "line 1: this is a binary recording of blktrace; convert it to text: blkparse \
+                   -i",
+        ),
+        (b"\x7fELF\0\0", "line 1: this is not text"),
+        (
+            format!("{event}\n8,0 1 1 0.2 1 Q W 8 by 8 [x]\n").as_bytes(),
+            "line 2: expected SECTOR + SECTORS after the kind",
+        ),
+        (
+            format!("{event}\n8,0 1 1 0.2 1 X W 8 + 8 [x]\n").as_bytes(),
+            "line 2: expected SECTOR / SECTOR where a request",
+        ),
         (
             format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n").as_bytes(),
             "line 2: expected a processor and a sequence number after the device",
@@ -25,8 +35,8 @@ fn what_is_no_such_text_is_said_with_its_line() {
         ),
         (b"x 1 [000] 1.5: block:block_plug: [x]\n", "it has 1 block_plug; record"),
         (b"1.5 R 8 4096\n", "line 1: `1.5 R 8 4096` is no event"),
-        (b"1.5, 7, fio, C, 8, 8, 4096\n", "a format of its own (-f)"),
-        (b"8,0 1 1 0.5\n", "line 1: a process and an action"),
+        (b"1.5, 7, fio, C, 8, 8, 4096\n", "a custom format of blkparse (-f)"),
+        (b"8,0 1 1 0.5\n", "line 1: expected a process and an action"),
     ] {
         let read = Recorded::read(text, |_, _| {});
         let Err(error) = read else { panic!("{expected}: {read:?}") };

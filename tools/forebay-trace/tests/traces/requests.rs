@@ -307,10 +307,16 @@ fn the_longest_request_is_blamed_only_where_parts_are_as_long() {
     for (longest, most, pages, words) in [
         (512, 2048, 1024, "or raise it, to 2 MiB at most"),
         // as high as the kernel lets it be, or as high as its memory may have pieces
-        (512, 512, 1024, "the longest that the kernel sends"),
-        (512, 2048, 512, "the longest that the kernel sends"),
+        (512, 512, 1024, "the longest request that the kernel sends"),
+        (512, 2048, 512, "the longest request that the kernel sends"),
         (1280, 1280, 512, "max_segments"),
-        (1280, 1280, 672, "may be a chunk; the longest that the kernel sends to it is 1280 KiB"),
+        (
+            1280,
+            1280,
+            672,
+            "may be a chunk; the longest request that the kernel sends to it is \
+                           1280 KiB",
+        ),
     ] {
         let (longest_bytes, pages_bytes) = (Some(longest * KIB), Some(pages * KIB));
         let longest_possible_bytes = Some(most * KIB);
@@ -392,8 +398,8 @@ fn members_of_an_array_with_more_than_their_part_are_named() {
         texts.map(|found| found.text).filter(|text| text.contains("member")).collect::<Vec<_>>()
     };
     let uneven = of(Some(4), |writer| writer * 4 + 1);
-    let expected = "9:127: member 2 of 4 has 100 % of what is in flight (25 % would be even): place \
-                    files on other chunks.";
+    let expected = "9:127: member 2 of 4 has 100 % of the requests in flight (25 % would be \
+                    even): place files on other chunks.";
     assert_eq!(uneven, [expected]);
     assert!(of(Some(4), |writer| writer * 5).is_empty());
     assert!(of(None, |writer| writer * 4 + 1).is_empty());

@@ -119,7 +119,10 @@ fn a_format_of_the_users_own_is_refused_with_what_to_do() {
     for name in ["fmt-T.t.txt", "fmt-commas.txt"] {
         let error = read_text(&text(name)).unwrap_err();
         let has = |word: &str| error.contains(word);
-        assert!(has("line 1: `205791.409875000") && has("format of its own (-f)"), "{error}");
+        assert!(
+            has("line 1: `205791.409875000") && has("custom format of blkparse (-f)"),
+            "{error}"
+        );
     }
 }
 
@@ -137,7 +140,7 @@ fn traces_of_issue_and_completion_have_latencies_in_the_disk_and_say_what_is_mis
         assert!((writes.disk_us.p50 - p50).abs() < 2.0, "{name}: {writes:?}");
         assert_eq!(not_read(&recorded), others, "{name}");
         let said = found.findings();
-        says(&said, &["issued (D, block_rq_issue)", "in the disk", "Q and X, block_bio_queue"]);
+        says(&said, &["issue on (D, block_rq_issue)", "in the disk", "Q and X, block_bio_queue"]);
         assert!(!said.iter().any(|finding| finding.text.contains("nothing to fix")), "{said:?}");
     }
 }
@@ -188,12 +191,12 @@ fn a_partial_completion_is_no_split_of_the_kernel() {
 }
 
 #[test]
-fn what_never_ends_is_no_all_clear() {
+fn unfinished_requests_are_not_reported_as_fine() {
     let said = read("wrong-direction.txt").1.findings();
     says(&said, &["1 of 1 writes (100 %) did not end"]);
     let queued = "8,0 1 1 0.1 1 Q W 8 + 8 [x]\n".repeat(20);
     let said = read_text(queued.as_bytes()).unwrap().1.findings();
-    says(&said, &["completions are not in the trace"]);
+    says(&said, &["the trace has no completions"]);
     assert_eq!(said.len(), 1);
 }
 

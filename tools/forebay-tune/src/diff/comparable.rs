@@ -18,7 +18,7 @@ pub(crate) fn check(old: &Run, new: &Run, other_disk: bool) -> Result<(), Error>
     };
     if !(old.complete && new.complete) {
         return Err(Error::Run(String::from(
-            "not comparable: a run was interrupted; go on with it: --resume",
+            "not comparable: a run was interrupted; continue it with --resume",
         )));
     }
     if old.budget != new.budget {
@@ -30,7 +30,7 @@ pub(crate) fn check(old: &Run, new: &Run, other_disk: bool) -> Result<(), Error>
     let unlike = |[old, new]: [u64; 2]| (old != new).then(|| (old.to_string(), new.to_string()));
     if let Some((old, new)) = unlike(limits) {
         let then = format!("measure with --write-limit {old}");
-        return differs("bytes that might be written were", &old, &new, &then);
+        return differs("the write limit was", &old, &new, &then);
     }
     if let Some((old, new)) = unlike(threads) {
         return differs("threads were", &old, &new, "measure where there are as many processors");
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_comparable_says_why_and_what_to_do() {
+    fn incomparable_runs_are_refused_with_reason_and_advice() {
         let old = run(&["nvme0n1"], "/a");
         let changed = |change: fn(&mut Run)| {
             let mut new = run(&["nvme0n1"], "/b");

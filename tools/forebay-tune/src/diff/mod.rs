@@ -167,7 +167,7 @@ pub fn diff(old: &Run, new: &Run, other_disk: bool) -> Result<Difference, Error>
 /// What a run says of the disk.
 fn fitted(run: &Run, which: &str) -> Result<Fit, Error> {
     fit(run).map_err(|error| {
-        let why = format!("not comparable: the run {which} does not say what the disk does");
+        let why = format!("not comparable: the run {which} has no figures of the disk");
         Error::Run(format!("{why}: {error}"))
     })
 }

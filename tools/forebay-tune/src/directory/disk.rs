@@ -120,8 +120,8 @@ impl MeasuredDisk {
                 Ok(listener) => listeners.push(listener),
                 Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
                     return Err(Error::Refused(format!(
-                        "another `forebay tune` measures the disk {name}, and both would be wrong; \
-                         wait until it has ended"
+                        "another `forebay tune` measures the disk {name}, and each would distort \
+                         the other; wait until it has ended"
                     )));
                 }
                 Err(source) => {
@@ -138,9 +138,10 @@ fn refuse(path: &Path, mount: &Mount) -> Result<(), Error> {
     let why = match Backing::of(&mount.kind) {
         Backing::Memory => "in memory: there is no disk to measure; name a directory on one",
         Backing::Network => {
-            "on another machine: not a disk would be measured but a server; run this there"
+            "on another machine, so this would measure a server and not a disk; run it on that \
+             machine"
         }
-        Backing::Kernel => "which holds no files but the kernel's own; name a directory on a disk",
+        Backing::Kernel => "which has only the kernel's own files; name a directory on a disk",
         // What can be said of a program that answers is a verdict.
         Backing::Program | Backing::Disk => return Ok(()),
     };
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_disk_is_refused() {
+    fn a_path_that_is_not_on_a_disk_is_refused() {
         assert!(refusal("tmpfs").contains("in memory"));
         assert!(refusal("nfs4").contains("on another machine"));
         assert_eq!(refusal("xfs"), "");
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_is_refused() {
+    fn a_path_that_is_no_directory_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let paths = [file.path().to_owned()];
         let error = MeasuredDisk::find(&paths, true).unwrap_err().to_string();

@@ -141,7 +141,12 @@ impl DirectoryTarget {
                 (0..threads).map(|thread| scope.spawn(move || run(thread))).collect::<Vec<_>>()
             };
             let workers: Vec<Vec<_>> = parts.iter().map(spawn).collect();
-            let failed = || Error::Incomplete(String::from("a thread ended early: a defect"));
+            let failed = || {
+                Error::Incomplete(String::from(
+                    "a thread ended early: a bug in \
+                                                            forebay",
+                ))
+            };
             let join = |workers: Vec<thread::ScopedJoinHandle<'_, _>>| {
                 let ended =
                     workers.into_iter().map(|worker| worker.join().map_err(|_| failed())?);
@@ -313,7 +318,7 @@ fn run_thread(
     let extra = u32::from(thread < phase.depth % threads);
     let worker = Worker::new(phase, (phase.depth / threads + extra).max(1), thread.into());
     start.barrier.wait();
-    let no_memory = || Error::Incomplete(String::from("no memory for the record"));
+    let no_memory = || Error::Incomplete(String::from("no memory for the recording"));
     let load = PhaseLoad::new(phase, files.area(), shared, start.began(), thread.into());
     worker?.run(load.ok_or_else(no_memory)?, files, interrupt)
 }

@@ -48,7 +48,7 @@ impl Worker {
         let mut rng = Rng::new(2, &[thread]);
         let slots = (0..depth).map(|_| {
             let mut buffer = AlignedBuf::new(phase.request_bytes as usize, BUFFER_ALIGNMENT)
-                .map_err(Error::io("get memory for requests"))?;
+                .map_err(Error::io("allocate memory for requests"))?;
             if phase.writes() {
                 fill(&mut buffer, &mut rng);
             }
@@ -112,7 +112,12 @@ impl Worker {
         request: PhaseRequest,
         files: &Files,
     ) -> Result<(), Error> {
-        let defect = || Error::Incomplete(String::from("a request without a file: a defect"));
+        let defect = || {
+            Error::Incomplete(String::from(
+                "a request without a file: a bug in \
+                                                        forebay",
+            ))
+        };
         let file = files.files.get(request.segment as usize).ok_or_else(defect)?.clone();
         let slot = self.slots.get_mut(token).ok_or_else(defect)?;
         (slot.began, slot.op, slot.file) = (now, request.op, Some(file.clone()));
@@ -135,7 +140,12 @@ impl Worker {
     }
 
     fn push(&mut self, token: usize, operation: Operation) -> Result<(), Error> {
-        let refused = |(error, _)| Error::Incomplete(format!("the engine refused: {error}"));
+        let refused = |(error, _)| {
+            Error::Incomplete(format!(
+                "the I/O engine rejected a request: \
+                                                              {error}"
+            ))
+        };
         self.engine.push(token as u64, operation).map_err(refused)
     }
 

@@ -1,7 +1,7 @@
 //! The disk time of flushes and discards: what they take from reads that keep the disk busy.
 //!
-//! How long one takes says little. A disk may do others meanwhile, and a file system may answer
-//! before the disk has begun. But reads that are not done were kept from the disk.
+//! How long one takes says little. A disk may serve others at the same time, and a file system may
+//! answer before the disk has begun. But reads that are not done were kept from the disk.
 
 use serde::Serialize;
 

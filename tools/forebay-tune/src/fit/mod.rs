@@ -198,7 +198,7 @@ fn last(run: &Run, work: Work, pattern: Pattern) -> Option<&MeasuredPhase> {
 fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
     let early = || {
         Error::Incomplete(String::from(
-            "the run ended before the disk was measured; go on with it: --resume",
+            "the run ended before the disk was measured; continue it with --resume",
         ))
     };
     let measured = last(run, work, pattern).ok_or_else(early)?;
@@ -250,7 +250,7 @@ fn unknown(run: &Run, measured: &MeasuredPhase) -> Error {
         _ => (
             "writes",
             format!(
-                "the {} bytes that may be written did not last; allow more with --write-limit",
+                "the write limit of {} bytes was used up; raise it with --write-limit",
                 run.written_max
             ),
         ),

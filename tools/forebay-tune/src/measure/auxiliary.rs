@@ -9,7 +9,7 @@ use crate::phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 /// Size of the writes that are shifted against sectors.
 const MISALIGNED_SIZE: u32 = 16 * KIB;
 /// By how many bytes; those that are not shifted come first and last, so that it shows where the
-/// disk became slower meanwhile.
+/// disk became slower in that time.
 const SHIFTS: [u32; 7] = [0, 512, 1024, 2048, 4096, 8192, 0];
 /// Sizes of discards, small and large.
 const DISCARDS: [u32; 2] = [64 * KIB, 4 * MIB];

@@ -236,8 +236,8 @@ impl Measuring<'_> {
         let bytes_max = self.budget.layout_bytes.min(room).min(self.ledger.ladder_left / 2);
         if bytes_max < LAYOUT_MIN {
             return Err(Error::Incomplete(format!(
-                "no more than {bytes_max} bytes of data may be written, and fewer than \
-                 {LAYOUT_MIN} measure nothing; allow more with --write-limit"
+                "the write limit is {bytes_max} bytes, and a measurement needs {LAYOUT_MIN}; \
+                 raise it with --write-limit"
             )));
         }
         let seconds = self.budget.layout_seconds;

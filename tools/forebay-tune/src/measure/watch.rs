@@ -1,7 +1,7 @@
-//! Looking for credits, in the background.
+//! Watching for burst credits, in the background.
 //!
-//! While nothing else uses the disk it is kept busy until its rate falls. Alongside other load short
-//! looks tell whether that has used up the credits.
+//! While no other program uses the disk, it is kept busy until its rate falls. Alongside other load,
+//! short looks check whether that load has used up the credits.
 
 use super::{BOTH, Measuring};
 use crate::credits::{credits, first_operations, hours_watched, reads_next};
@@ -11,42 +11,45 @@ use crate::look::{Counted, Look};
 use crate::phase::{Bound, Pattern, Phase, Purpose, Work};
 use crate::sustained::may_have_credits;
 
-/// The part of the time for which others are disturbed, at most,
+/// Looks disturb other programs for at most this fraction of the time.
 const DUTY: f64 = 0.02;
-/// and as how large a part of what they do it uses up credits while they need some.
+/// Looks use at most this many operations for each operation of other programs that need credits.
 const CREDITS_PART: f64 = DUTY / 2.0;
-/// Seconds of a look alongside others, and of the longest.
+/// The duration of a look alongside other programs, in seconds.
 const SHORT: f64 = 0.5;
+/// The longest duration of a look on a free disk, in seconds.
 const LONG: f64 = 10.0;
-/// Seconds between looks, and of the rest before the first, in which an empty volume earns some.
+/// The pause between looks, in seconds.
 const PAUSE: f64 = 10.0;
+/// The rest before the first look, in seconds. An empty volume earns credits in this time.
 const REST: f64 = 30.0;
-/// Others who have not used the disk for this many seconds need no credits.
+/// Other programs that have not used the disk for this many seconds need no credits.
 const AWAY: f64 = 3600.0;
-/// Requests in flight, lest the knee was found without credits.
+/// The least number of requests in flight, because the knee may have been measured without credits.
 const IN_FLIGHT_MIN: u32 = 4;
-/// This part of the bytes left is for the rates behind credits.
+/// One in this many of the bytes left is kept to measure the rates without credits.
 const KEPT_PART: u64 = 16;
 
-/// What looking for credits has come to.
+/// The state of a watch for credits.
 struct Watched {
     began: Counted,
-    /// When others were last seen, if they were.
+    /// When other programs last used the disk, in seconds of the target's clock.
     seen: Option<f64>,
-    /// Seconds in which they were disturbed.
+    /// For how many seconds they were disturbed.
     disturbed: f64,
-    /// Requests of all looks, and of those alongside others.
+    /// The number of requests of all looks.
     own: u64,
+    /// The number of requests of looks alongside other programs.
     alongside: u64,
 }
 
 impl Watched {
-    /// Whether nobody needs the disk or its credits.
+    /// Whether no other program needs the disk or its credits.
     fn is_free(&self, now: &Counted) -> bool {
         self.seen.is_none_or(|seen| now.at - seen >= AWAY)
     }
 
-    /// Seconds that the next look may take; 0 for none yet.
+    /// How many seconds the next look may take. 0 if it has to wait.
     fn seconds(&self, now: &Counted) -> f64 {
         let others = now.operations.saturating_sub(self.began.operations + self.own);
         let most = now.at * DUTY - self.disturbed;
@@ -60,8 +63,8 @@ impl Watched {
 }
 
 impl Measuring<'_> {
-    /// Looks for credits for as long as the run says, or until it is known what the disk does
-    /// without, or the bytes that may be written are.
+    /// Watches for credits for the hours of the run. Ends earlier when the rates without credits are
+    /// known, or when all bytes that may be written are written.
     pub(super) fn look_for_credits(&mut self) -> Result<(), Error> {
         let hours = f64::from(self.run.watch_hours) - hours_watched(&self.run.looks);
         if hours <= 0.0 || !may_have_credits(self.run) {
@@ -72,7 +75,7 @@ impl Measuring<'_> {
         self.run.watch_began = began;
         let mut watched = Watched { began, seen: None, disturbed: 0.0, own: 0, alongside: 0 };
         self.pass(REST, &mut watched)?;
-        // all before has disturbed those who are there, if somebody is
+        // If other programs use the disk, the whole measurement so far has disturbed them.
         watched.disturbed = watched.seen.map_or(0.0, |_| began.at);
         loop {
             let now = self.target.counted()?;
@@ -95,7 +98,7 @@ impl Measuring<'_> {
         }
     }
 
-    /// Lets `seconds` pass.
+    /// Waits for `seconds`, and notes the load of other programs.
     fn pass(&mut self, seconds: f64, watched: &mut Watched) -> Result<(), Error> {
         let before = self.target.counted()?;
         self.target.wait(seconds)?;
@@ -105,8 +108,8 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Takes note of this many operations of others: they are there if they would lose more than the
-    /// duty were each to wait for the requests of a look.
+    /// Notes this many operations of other programs. They count as present if they would lose more than
+    /// [`DUTY`] in case each of their operations waited for the requests of a look.
     fn note(&self, others: u64, before: &Counted, after: &Counted, watched: &mut Watched) {
         let most = first_operations(self.run) * (after.at - before.at);
         if others as f64 * f64::from(self.in_flight()) > most * DUTY {
@@ -114,7 +117,7 @@ impl Measuring<'_> {
         }
     }
 
-    /// How many requests of a look are in flight: not many more than the disk needs.
+    /// The number of requests of a look in flight, which is not much more than the disk needs.
     fn in_flight(&self) -> u32 {
         let needed = BOTH.map(|work| knee(self.run, work).depth_full);
         needed.into_iter().fold(IN_FLIGHT_MIN, u32::max)
@@ -140,7 +143,7 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Bytes per second while there are no credits.
+    /// Measures the bandwidth without credits, and discards it if other programs used the disk.
     fn figures_behind_credits(&mut self, watched: &mut Watched) -> Result<(), Error> {
         let from = self.run.phases.len();
         self.run.behind_credits = Some(from);

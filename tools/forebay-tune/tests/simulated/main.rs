@@ -51,7 +51,7 @@ fn a_rate_that_was_not_seen_is_an_error_and_not_a_rate_of_zero() {
         let mut run = Run::new(&budget, target.info().clone());
         measure(&mut target, &budget, &mut run, &mut |_, _| Ok(())).unwrap();
         let error = fit(&run).unwrap_err().to_string();
-        assert!(error.contains(&format!("{limit} bytes that may be written")), "{error}");
+        assert!(error.contains(&format!("the write limit of {limit} bytes")), "{error}");
     }
 }
 
@@ -270,8 +270,8 @@ fn the_verdicts_say_what_was_found() {
     let (run, fit, ..) = tune(&flash(4096), &Budget::QUICK, 1);
     let texts: Vec<String> = verdicts(&run, &fit).into_iter().map(|verdict| verdict.text).collect();
     let said = |words: &str| texts.iter().any(|text| text.contains(words));
-    assert!(said("says that its sectors have 512 bytes; it behaves like one of 4096"), "{texts:?}");
-    assert!(said("in flight it does 95 % of the most"), "{texts:?}");
+    assert!(said("states sectors of 512 bytes, but behaves as if they had 4096"), "{texts:?}");
+    assert!(said("in flight it reaches 95 % of its highest rate"), "{texts:?}");
     assert!(said("A write buffer of more than 17"), "{texts:?}");
 }
 
@@ -280,7 +280,7 @@ fn that_discards_were_not_measured_is_said() {
     let (run, fit, ..) = tune(FOUR, &Budget::QUICK, 1);
     let says = |fit: &Fit| {
         let texts = verdicts(&run, fit).into_iter().map(|verdict| verdict.text);
-        texts.into_iter().any(|text| text.starts_with("What discards take was not measured"))
+        texts.into_iter().any(|text| text.starts_with("The cost of discards is unknown"))
     };
     assert!(!says(&fit) && says(&Fit { discard: None, ..fit.clone() }), "{:?}", fit.discard);
 }
@@ -308,7 +308,7 @@ fn a_program_that_answers_for_the_disk_is_the_first_verdict() {
     };
     let said = first("fuse.bindfs");
     assert!(said.warns && said.text.contains("(fuse.bindfs)"), "{said:?}");
-    assert!(said.text.contains("Measure the directory beneath it"), "{said:?}");
+    assert!(said.text.contains("Measure the underlying directory"), "{said:?}");
     assert!(!first("xfs").text.contains("program"));
     assert!(first("overlay").text.contains("in memory"));
 }

@@ -190,7 +190,7 @@ fn known_disks(disks: &[Known], budgets: &[Budget]) -> Line {
 }
 
 #[test]
-fn what_is_called_lasting_lasts_and_what_cannot_be_known_is_not() {
+fn sustained_rates_are_sustained_and_unknown_rates_are_not_called_so() {
     let Line { wrong, lasting, inside, .. } = known_disks(&disks::some(), &[Budget::QUICK]);
     assert!(wrong.is_empty(), "{wrong:?}");
     // no volume is among them, and no writes to a buffer that a longer stream fills

@@ -1,4 +1,4 @@
-//! Credits that are looked for in the background, alongside those that simulated volumes have.
+//! The watch for burst credits, compared with the credits that simulated volumes really have.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,14 +13,14 @@ use forebay_tune::{
 
 use crate::disks::parse;
 
-/// The number of requests of others.
+/// The id of requests of other programs.
 const OTHER: u64 = u64::MAX;
 const SECOND: u64 = 1_000_000_000;
-/// So often in a second the credits are written down.
+/// How often per second the true credits are recorded.
 const STEPS: f64 = 100.0;
 
-/// A volume: operations per second without and with credits, how many of these fit, and how many
-/// there are.
+/// A volume: its operations per second without and with credits, its most credits, and its credits at
+/// first.
 #[derive(Clone, Copy, Debug)]
 struct Volume {
     iops: u64,
@@ -40,8 +40,8 @@ impl Volume {
     }
 }
 
-/// What others do: reads one at a time, each this long after the one before on average, and only in
-/// the first seconds of each period.
+/// The load of other programs: one read at a time, at this mean distance, and only in the first seconds of
+/// each period.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     think: Duration,
@@ -55,16 +55,16 @@ impl Load {
     }
 }
 
-/// What is known of a volume from outside.
+/// The true state of a simulated volume.
 #[derive(Default)]
 struct Truth {
-    /// Reads of others that were done.
+    /// The number of completed reads of other programs.
     others: u64,
-    /// The credits at each step.
+    /// The credits at each step of `1 / STEPS` seconds.
     credits: Vec<f64>,
 }
 
-/// A volume that others use too.
+/// A volume that other programs use too.
 struct Shared {
     disk: Box<dyn SimDisk>,
     volume: Volume,
@@ -106,7 +106,7 @@ impl Shared {
         self.disk.submit(now, id, command);
     }
 
-    /// The next read of others after one that ended at `now`.
+    /// Schedules the next read of other programs after one that ended at `now`.
     fn think(&mut self, now: Time) {
         let Some(load) = self.load else { return };
         let rate = u32::try_from(SECOND / load.think.as_nanos() as u64).unwrap().max(1);
@@ -150,7 +150,7 @@ impl SimDisk for Shared {
     }
 }
 
-/// A target that counts what others do.
+/// A target that counts the operations of other programs.
 struct Watched {
     sim: SimTarget,
     truth: Arc<Mutex<Truth>>,
@@ -166,7 +166,7 @@ impl Watched {
         self.truth.lock().unwrap().others
     }
 
-    /// The credits at this moment.
+    /// The true credits at this moment, in seconds.
     fn credits(&self, at: f64) -> f64 {
         let known = &self.truth.lock().unwrap().credits;
         known[(at * STEPS) as usize]
@@ -201,7 +201,7 @@ impl Target for Watched {
     }
 }
 
-/// Looks for credits for this many hours.
+/// Measures the target, and watches for credits for this many hours.
 fn watch(target: &mut dyn Target, hours: u32) -> (Run, Fit) {
     let mut run = Run::new(&Budget::QUICK, target.info().clone());
     run.watch_hours = hours;
@@ -210,12 +210,12 @@ fn watch(target: &mut dyn Target, hours: u32) -> (Run, Fit) {
     (run, fit)
 }
 
-/// What is wrong with what is said of a volume that runs out of credits.
-fn wrong(volume: Volume, load: Option<Load>, hours: u32, seed: u64) -> Option<String> {
+/// Watches a volume whose credits run out. Returns the figures if any of them is wrong.
+fn wrong_figures(volume: Volume, load: Option<Load>, hours: u32, seed: u64) -> Option<String> {
     let mut target = Watched::new(volume, load, seed);
     let (_, fit) = watch(&mut target, hours);
     let Some(spent) = fit.spent() else {
-        return Some(format!("{volume:?}, {load:?}, {seed}: unknown, {:?}", fit.credits));
+        return Some(format!("{volume:?}, {load:?}, {seed}: not run out, {:?}", fit.credits));
     };
     let left = target.credits(spent.left_at);
     let off = spent.left / left - 1.0;
@@ -223,8 +223,8 @@ fn wrong(volume: Volume, load: Option<Load>, hours: u32, seed: u64) -> Option<St
     let bytes = (volume.iops << 18).min(134_217_728) as f64;
     let quiet = load.is_none();
     let bandwidth = [fit.read_bandwidth, fit.write_bandwidth].map(|at| at.value / bytes - 1.0);
-    let said = format!(
-        "{volume:?}, {load:?}, {seed}: {left:.0} left at {:.0} s: {:+.1} %, lasting {:+.1} %, \
+    let figures = format!(
+        "{volume:?}, {load:?}, {seed}: {left:.0} left at {:.0} s: {:+.1} %, sustained {:+.1} %, \
          bandwidth {:+.1} %, {:+.1} %",
         spent.left_at,
         off * 100.0,
@@ -232,8 +232,8 @@ fn wrong(volume: Volume, load: Option<Load>, hours: u32, seed: u64) -> Option<St
         bandwidth[0] * 100.0,
         bandwidth[1] * 100.0
     );
-    println!("{said}");
-    // a second's credits are none
+    println!("{figures}");
+    // The credits of one second are too few to be measured.
     let near = off.abs() <= 0.1 || (spent.left - left).abs() <= volume.burst as f64;
     let lasting = fit.lasting;
     let seen = lasting.read_iops && lasting.write_iops;
@@ -241,32 +241,35 @@ fn wrong(volume: Volume, load: Option<Load>, hours: u32, seed: u64) -> Option<St
         && lasting.read_bandwidth
         && lasting.write_bandwidth;
     let right = near && rate.abs() <= 0.05 && seen && (bytes_right || !quiet);
-    (!right).then_some(said)
+    (!right).then_some(figures)
 }
 
-/// A volume with this part of its credits, in percent.
+/// A volume that has `percent` of its credits at first.
 fn volume(iops: u64, burst: u64, credits: u64, percent: u64) -> Volume {
     Volume { iops, burst, credits, left: credits * percent / 100 }
 }
 
-/// Part of all credits that there are at first, in percent.
+/// The credits at first, in percent of the most.
 const STATES: [u64; 4] = [100, 50, 5, 0];
 
 #[test]
-fn credits_left_and_the_rate_without_are_found_on_quiet_volumes() {
+fn credits_and_sustained_rate_are_found_on_volumes_without_other_load() {
     for (iops, burst, credits) in [(300, 3000, 900_000), (1500, 3000, 600_000)] {
         for percent in STATES {
-            assert_eq!(wrong(volume(iops, burst, credits, percent), None, 1, percent + 1), None);
+            assert_eq!(
+                wrong_figures(volume(iops, burst, credits, percent), None, 1, percent + 1),
+                None
+            );
         }
     }
 }
 
 #[test]
-fn what_others_use_counts_as_spent() {
-    // all the time more than comes back
+fn credits_spent_by_other_programs_count() {
+    // This load always spends more credits than the volume earns.
     let load = Some(Load::all_the_time(4000));
-    assert_eq!(wrong(volume(100, 1000, 400_000, 100), load, 2, 1), None);
-    // less, so that nothing runs out and nothing is taken
+    assert_eq!(wrong_figures(volume(100, 1000, 400_000, 100), load, 2, 1), None);
+    // This load spends fewer, so that the credits do not run out.
     let load = Some(Load::all_the_time(20_000));
     let mut target = Watched::new(volume(100, 1000, 400_000, 100), load, 1);
     let (_, fit) = watch(&mut target, 2);
@@ -274,12 +277,12 @@ fn what_others_use_counts_as_spent() {
     assert!(!fit.lasting.read_iops && !fit.lasting.write_iops);
 }
 
-/// Which part of what others do is lost while credits are looked for in these hours, and whether
-/// they were seen to run out.
+/// Watches for credits for `hours` alongside `load`. Returns the fraction of the load's operations that is
+/// lost, and whether the credits were seen to run out.
 fn lost(volume: Volume, load: Load, hours: u32) -> (f64, bool) {
     let mut alone = Watched::new(volume, Some(load), 1);
     let mut target = Watched::new(volume, Some(load), 1);
-    // what is measured before disturbs others as ever
+    // Both targets are disturbed by the measurement before the watch.
     watch(&mut alone, 0);
     let (_, fit) = watch(&mut target, hours);
     let before = alone.others();
@@ -292,15 +295,15 @@ fn lost(volume: Volume, load: Load, hours: u32) -> (f64, bool) {
     (lost, fit.spent().is_some())
 }
 
-/// As [`Load`] for this many seconds of each minute.
+/// A load for `active` seconds of each minute.
 fn for_seconds(active: u64, think_us: u64) -> Load {
     Load { active, period: 60, ..Load::all_the_time(think_us) }
 }
 
 #[test]
-fn others_lose_no_more_than_the_duty() {
+fn other_programs_lose_no_more_than_the_duty() {
     let volume = volume(100, 1000, 400_000, 100);
-    // what runs out of credits, what does not, what is hardly there, and what lives on credits
+    // Loads that use up the credits, that do not, that are tiny, and that need credits in bursts.
     for (load, runs_out) in [
         (Load::all_the_time(4000), true),
         (Load::all_the_time(20_000), false),
@@ -315,7 +318,7 @@ fn others_lose_no_more_than_the_duty() {
 
 #[test]
 fn no_credits_are_invented() {
-    // as fast for ever: a bound is named
+    // The rate of this volume never falls: only a lower bound of its credits is reported.
     let even = parse(
         "even",
         "kind: cloud\ncapacity: 200GB\niops: 3000\nbandwidth: 134217728\nlatency: 353us\njitter: 120us\n",
@@ -329,7 +332,7 @@ fn no_credits_are_invented() {
     assert!(credits.spent.is_none() && credits.held_seconds > 100.0, "{credits:?}");
     assert!(!fit(&run).unwrap().lasting.write_iops);
     assert!(run.written() <= 8 << 30, "{}", run.written());
-    // no volumes: they are not even looked at
+    // These disks cannot have credits, so they are not watched.
     for name in ["nvme-2018", "samsung-850-pro", "hdd-7200rpm", "i3en.3xlarge"] {
         let spec = DiskSpec::resolve(name).unwrap();
         let mut target = SimTarget::new(spec.build(1), name, spec.capacity(), spec.sector() as u32);
@@ -339,11 +342,11 @@ fn no_credits_are_invented() {
 }
 
 #[test]
-fn an_interrupted_watch_goes_on() {
+fn an_interrupted_watch_is_resumed() {
     let volume = volume(300, 3000, 900_000, 100);
     let mut run = Run::new(&Budget::QUICK, TargetInfo::default());
     run.watch_hours = 1;
-    // each time the volume has come to what it is at first
+    // Each measurement begins with all credits.
     for looks in [40, usize::MAX] {
         let mut target = Watched::new(volume, None, 1);
         run.target = target.info().clone();
@@ -372,7 +375,7 @@ fn volumes_of_all_sizes_watched() {
         for percent in STATES {
             for seed in 1..=3 {
                 all += 1;
-                bad.extend(wrong(volume(iops, burst, credits, percent), None, 2, seed));
+                bad.extend(wrong_figures(volume(iops, burst, credits, percent), None, 2, seed));
             }
         }
     }

@@ -381,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_completed_before_an_interval_began_does_not_count() {
+    fn completions_before_an_interval_do_not_count() {
         let knee = Knee::new();
         set(&knee.began_at, 10_000_000);
         let mut sample = WindowSample::default();

@@ -70,7 +70,7 @@ fn the_window_grows_to_where_more_of_it_makes_requests_wait() {
 }
 
 #[test]
-fn what_was_found_is_tried_again_less_than_once_in_a_hundred_intervals() {
+fn a_settled_window_is_tried_again_less_than_once_in_a_hundred_intervals() {
     for disk in [one_by_one as Disk, four_at_once] {
         let mut trials = Trials::new();
         run(&mut trials, disk, true, 4000);

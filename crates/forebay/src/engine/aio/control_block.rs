@@ -12,7 +12,7 @@ const PWRITE: u16 = 1;
 const PREADV: u16 = 7;
 const PWRITEV: u16 = 8;
 
-/// The end of the request is told to the eventfd `notified`.
+/// The kernel signals the end of the request to the eventfd `notified`.
 const FLAG_RESFD: u32 = 1;
 
 /// A request in the kernel's layout (`iocb`).
@@ -38,8 +38,8 @@ pub(super) struct ControlBlock {
 }
 
 impl ControlBlock {
-    /// That of `operation`, if it is a read or a write, to be done without
-    /// blocking the caller. Its end is told to the eventfd `notified`.
+    /// That of `operation`, if it is a read or a write, to be done without blocking the caller. The
+    /// kernel signals its end to the eventfd `notified`.
     ///
     /// It names the operation's buffers and `segments`, which must stay where
     /// they are: buffers until the request has ended, segments until the kernel

@@ -127,7 +127,7 @@ fn is_readable(aio: &Aio, timeout: Duration) -> bool {
 }
 
 #[test]
-fn what_has_no_room_can_be_cancelled_and_what_the_kernel_has_cannot() {
+fn operations_without_room_can_be_cancelled_and_those_in_the_kernel_cannot() {
     let Some(mut aio) = aio(1, Duration::from_millis(10)) else { return };
     let (_dir, file) = file(true);
     hang(&mut aio, AlignedBuf::new(BLOCK, BLOCK).unwrap());
@@ -177,7 +177,7 @@ fn buffered_files_and_flushes_are_the_pools_and_one_wait_is_for_both() {
 }
 
 #[test]
-fn what_would_block_is_counted_and_done_by_a_thread() {
+fn blocking_operations_are_counted_and_done_by_a_thread() {
     let Some(mut aio) = aio(8, Duration::from_secs(60)) else { return };
     let (_dir, file) = file(true);
     aio.ended(asked(write(&file)), negated(Errno::AGAIN));
@@ -231,7 +231,7 @@ fn refuse_submissions() {
 }
 
 #[test]
-fn what_the_kernel_has_no_memory_for_is_kept_and_is_an_error_when_nothing_ends() {
+fn operations_refused_for_lack_of_memory_are_kept_and_fail_when_nothing_ends() {
     let refused = thread::spawn(|| {
         let Some(mut aio) = aio(8, Duration::from_secs(60)) else { return };
         let (_dir, file) = file(true);
@@ -251,7 +251,7 @@ fn what_the_kernel_has_no_memory_for_is_kept_and_is_an_error_when_nothing_ends()
 }
 
 #[test]
-fn what_waits_for_room_is_offered_again_while_others_hang_and_is_no_reason_to_spin() {
+fn operations_without_room_are_retried_while_others_hang_without_spinning() {
     let refused = thread::spawn(|| {
         let Some(mut aio) = aio(8, Duration::from_millis(10)) else { return };
         let (_dir, file) = file(true);

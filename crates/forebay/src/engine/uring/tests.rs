@@ -53,7 +53,7 @@ fn asked(uring: &mut Uring) -> SlotId {
 }
 
 #[test]
-fn what_would_block_is_counted_and_done_by_a_thread_of_the_kernel() {
+fn blocking_operations_are_counted_and_done_by_a_kernel_thread() {
     let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
     let id = asked(&mut uring);
     assert!(uring.end(id, -Errno::AGAIN.raw_os_error()).is_none(), "it goes on");
@@ -73,7 +73,7 @@ fn a_refusal_of_the_last_attempt_is_the_callers() {
 }
 
 #[test]
-fn what_was_cancelled_between_two_attempts_ends() {
+fn an_operation_cancelled_between_two_attempts_ends() {
     let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
     let id = asked(&mut uring);
     assert!(uring.cancel(1));

@@ -8,18 +8,23 @@ use super::metric::{Metric, Section, Value};
 use crate::metrics::{DiskSnapshot, Traffic};
 
 const COUNTERS: &[Metric<Traffic, u64>] = &[
-    ("done_bytes", "Bytes that the device did, by the count of the kernel", |of| of.done),
-    ("admitted_bytes", "Bytes that requests and permits were for", |of| of.admitted),
+    (
+        "done_bytes",
+        "Bytes that the device transferred or discarded, as counted by the kernel",
+        |of| of.done,
+    ),
+    ("admitted_bytes", "Bytes of requests and permits", |of| of.admitted),
     (
         "unscheduled_bytes",
-        "Bytes of unscheduled I/O that the device did, at least; a small part is healthy, a \
-         large one means writeback, flushes or reads without a permit, or permits that end before \
-         the disk works",
+        "Bytes of unscheduled I/O of the device, at least; a small part is healthy, a large one \
+         means writeback, flushes or reads without a permit, or permits dropped before the I/O \
+         ends",
         |of| of.unscheduled,
     ),
     (
         "unscheduled_own_bytes",
-        "Of these, those of this process; the rest is unknown: other processes, journal, metadata",
+        "Of these, the bytes of this process; the rest is unknown: other processes, journal, \
+         metadata",
         |of| of.of_this_process,
     ),
 ];
@@ -43,8 +48,7 @@ pub(super) fn encode(devices: &mut Section<'_, '_>, disks: &[DiskSnapshot]) -> f
             seen.map(|(disk, device, of)| ([disk, device], Value::Gauge(of.unattributed as f64)));
         devices.family(Gauge, (name, help), seen)?;
     }
-    let help = "For how long requests were in flight on a member of a striped array, summed over \
-                requests";
+    let help = "Time of requests in flight on a member of a striped array, summed over requests";
     let members = seen.flat_map(|(disk, device, of)| {
         of.members.iter().map(move |of| {
             let nanos = Value::Nanos(of.in_flight_ms.saturating_mul(1_000_000));

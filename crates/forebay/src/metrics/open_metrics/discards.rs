@@ -5,7 +5,7 @@ use crate::metrics::Discards;
 
 pub(super) const DISCARD_COUNTERS: &[Metric<Discards, u64>] = &[
     ("files", "Files that were deleted", |discards| discards.files),
-    ("unlinked_files", "Of these, those that were unlinked at once: nothing to pace", |discards| {
+    ("unlinked_files", "Of these, files unlinked at once, without pacing", |discards| {
         discards.unlinked
     }),
     ("errors", "Files that could not be deleted", |discards| discards.errors),
@@ -18,14 +18,12 @@ pub(super) const DISCARD_GAUGES: &[Metric<Discards, f64>] = &[
     ("backlog_files", "Files that wait to be freed", |discards| discards.backlog_files as f64),
     (
         "backlog_bytes",
-        "Bytes that wait to be freed; healthy below half of the ceiling, from there on the rate and \
+        "Bytes that wait to be freed; healthy below half of the ceiling, above which the rate and \
          the shares rise",
         |discards| discards.backlog_bytes as f64,
     ),
-    ("oldest_seconds", "How long the oldest of them waits", |discards| {
-        seconds(discards.oldest_nanos)
-    }),
-    ("rate", "Bytes per second that were freed last", |discards| discards.rate as f64),
+    ("oldest_seconds", "Age of the oldest of them", |discards| seconds(discards.oldest_nanos)),
+    ("rate", "Bytes per second of the last steps", |discards| discards.rate as f64),
     ("rate_limit", "The rate in force in bytes per second; 0 if there is none", |discards| {
         discards.rate_limit as f64
     }),

@@ -8,32 +8,34 @@ use crate::metrics::DiskSnapshot;
 pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
     (
         "flow_ratio",
-        "Requests dispatched per request completed; 1 by construction under a window, which \
-         therefore shows in the speed whether the disk is slow",
+        "Requests dispatched per request completed; always 1 under a window: see the speed for a \
+         slow disk",
         |disk| Some(disk.totals.flow_ratio_permille as f64 / 1000.0),
     ),
     ("in_disk", "Requests in the disk", |disk| Some(f64::from(disk.totals.in_disk))),
     ("bytes_in_disk", "Bytes of the requests in the disk", |disk| {
         Some(disk.classes.iter().fold(0.0, |sum, class| sum + class.counters.bytes_in_disk as f64))
     }),
-    ("in_disk_seconds", "Disk time of what is in the disk", |disk| {
+    ("in_disk_seconds", "Disk time of the requests in the disk", |disk| {
         Some(seconds(disk.in_flight_nanos))
     }),
-    ("effective_goal_seconds", "Disk time that may wait in the disk", |disk| {
+    ("effective_goal_seconds", "Maximum disk time of requests that wait in the disk", |disk| {
         disk.effective_goal_nanos.map(seconds)
     }),
-    ("window_seconds", "Disk time that may be unfinished in the disk", |disk| {
+    ("window_seconds", "Maximum disk time of unfinished requests in the disk", |disk| {
         disk.window_nanos.map(seconds)
     }),
     (
         "speed",
-        "What the disk did of what its figures say when work last waited for it; 0.9 or more is \
-         healthy, less means wrong figures for this mix (run forebay explore) or a disk in trouble",
+        "Throughput as a part of the disk's figures, when work last waited for it; 0.9 or more is \
+         healthy, less means wrong figures for this mix (run forebay explore) or a failing disk",
         |disk| disk.load.speed_permille.map(permille),
     ),
-    ("latency_target_seconds", "What the percentile of the latency target may be", |disk| {
-        disk.load.target.map(|status| status.target.latency().as_secs_f64())
-    }),
+    (
+        "latency_target_seconds",
+        "Latency that the percentile of the latency target must not exceed",
+        |disk| disk.load.target.map(|status| status.target.latency().as_secs_f64()),
+    ),
     (
         "latency_target_holds",
         "Whether the latency target held when work last waited; 1 is healthy",
@@ -41,12 +43,12 @@ pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
     ),
     (
         "latency_target_attainable",
-        "Whether sending less keeps the latency target; 0 means that it is given up for now",
+        "Whether a smaller window can keep the latency target; 0 means that it is suspended",
         |disk| disk.load.target.map(|status| f64::from(u8::from(status.attainable))),
     ),
     (
         "window_corrected_seconds",
-        "The window in force, as trials have found it or the latency target caps it",
+        "The window in force, found by trials or limited by the latency target",
         |disk| disk.load.target.map(|status| seconds(disk_nanos(status.window))),
     ),
     ("base_latency_seconds", "Latency of the idle disk, stated or learnt", |disk| {
@@ -54,19 +56,19 @@ pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
     }),
     (
         "queues",
-        "I/O queues: shards, I/O threads, and one of permits once any was asked for; what is \
-         summed over queues, such as blocked_seconds, passes so many seconds each second at most",
+        "I/O queues: shards, I/O threads, and one for permits once in use; times summed over \
+         queues, such as blocked_seconds, grow by at most so many seconds per second",
         |disk| Some(f64::from(disk.queues)),
     ),
     (
         "turn_overdue_seconds",
-        "By how much the latest of several queues is later than it meant to look for work; some \
-         tenths are healthy, more means a thread that is stuck or has no processor",
+        "Delay of the latest of several queues in polling for work; some tenths are healthy, more \
+         means a blocked thread or one without a processor",
         |disk| Some(seconds(disk.turn_overdue_nanos)),
     ),
     (
         "stall_max_seconds",
-        "The longest stall of the disk so far: requests were in it, and none completed",
+        "Longest stall of the disk: requests were in it, and none completed",
         |disk| Some(seconds(disk.load.counters.stall_nanos_max)),
     ),
     ("stop_max_seconds", "Old name of stall_max_seconds, for one release", |disk| {
@@ -85,8 +87,8 @@ pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
 pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
     (
         "late_turns",
-        "Turns that came later than the other queues expect; few are healthy, many mean a program \
-         that keeps its threads busy with other things",
+        "Late polls of a queue, as seen by the other queues; few are healthy, many mean threads \
+         that are busy with other work",
         |disk| disk.totals.late_turns,
     ),
     ("window_bypasses", "Requests dispatched beyond a full window for a nested request", |disk| {
@@ -97,8 +99,8 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
     }),
     (
         "absence_bypasses",
-        "Requests that went while the window was full because all threads were away for longer than \
-         the disk had work; many mean a host short of processors",
+        "Requests sent beyond a full window, as no thread had polled until the disk ran out of \
+         work; many mean a host short of processors",
         |disk| disk.totals.absence_bypasses,
     ),
     ("bridged", "Old name of absence_bypasses, for one release", |disk| {
@@ -106,14 +108,14 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
     }),
     (
         "wake_ups",
-        "Threads and tasks woken, timers included; at most 1.5 per request and 20 per second and \
-         queue are healthy",
+        "Wake-ups of threads and tasks, timers included; at most 1.5 per request and 20 per \
+         second and queue are healthy",
         |disk| disk.totals.wake_ups,
     ),
     (
         "stalls",
-        "Stalls of the disk: requests were in it, and none completed for longer than eight windows \
-         and 100 ms; 0 is healthy, more is a device or a controller in trouble",
+        "Stalls of the disk: requests were in it, and none completed for longer than eight \
+         windows and 100 ms; 0 is healthy, more means a failing device or controller",
         |disk| disk.load.counters.stalls,
     ),
     ("stops", "Old name of stalls, for one release", |disk| disk.load.counters.stalls),
@@ -125,7 +127,7 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
     }),
     (
         "target_measured",
-        "Requests measured against the latency target: those of its kind that met a loaded disk",
+        "Requests measured against the latency target: those of its kind on a loaded disk",
         |disk| disk.load.counters.measured,
     ),
     ("target_over", "Of these, requests that took longer than the target", |disk| {
@@ -134,7 +136,7 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
 ];
 
 pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
-    ("late_turn_seconds", "By how much these came late, summed over queues", |disk| {
+    ("late_turn_seconds", "Delay of these polls, summed over queues", |disk| {
         disk.totals.late_nanos
     }),
     ("stalled_seconds", "Time in which the disk stalled; part of waited_seconds", |disk| {
@@ -142,7 +144,7 @@ pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
     }),
     (
         "waited_seconds",
-        "Time in which work waited for the disk throughout, stalls included",
+        "Time in which work waited for the disk all along, stalls included",
         |disk| disk.load.counters.waited_nanos,
     ),
     ("late_turn_sec", "Old name of late_turn_seconds, for one release", |disk| {
@@ -159,7 +161,8 @@ pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
     }),
     (
         "waited_consumption",
-        "Disk time completed in that time, in seconds: divided by it, the speed over any span",
+        "Disk time completed in that time, in seconds; divided by that time, it is the speed over \
+         any span",
         |disk| disk_nanos(disk.load.counters.waited_consumption),
     ),
 ];

@@ -1,4 +1,4 @@
-//! How metrics are told to the encoder.
+//! Passes metrics to the encoder.
 
 use std::fmt;
 

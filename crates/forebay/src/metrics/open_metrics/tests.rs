@@ -70,7 +70,7 @@ fn classes_that_have_asked_for_nothing_are_left_out() {
 }
 
 #[test]
-fn what_dashboards_ask_for_is_there() {
+fn metrics_of_the_dashboard_exist() {
     let text = open_metrics(Snapshot::default());
     let described = |line: &str| {
         let (name, kind) = line.strip_prefix("# TYPE forebay_io_queue_")?.split_once(' ')?;
@@ -101,7 +101,7 @@ fn what_dashboards_ask_for_is_there() {
 }
 
 #[test]
-fn what_is_known_of_a_disks_goal_window_and_base_latency_has_its_value() {
+fn goal_window_and_base_latency_of_a_disk_have_their_values() {
     let disk = DiskSnapshot {
         name: "/data".into(),
         effective_goal_nanos: Some(750_000),
@@ -176,7 +176,7 @@ fn the_last_bucket_of_a_histogram_is_open() {
 }
 
 #[test]
-fn what_waits_for_deleters_is_told_of_each_class_that_has_one() {
+fn backlogs_are_exported_for_each_class_with_a_deleter() {
     let queries = Discards { class: "queries".into(), ..Discards::default() };
     let deletes = Discards {
         class: "deletes".into(),
@@ -200,7 +200,7 @@ fn what_waits_for_deleters_is_told_of_each_class_that_has_one() {
 }
 
 #[test]
-fn what_reads_through_the_page_cache_found_is_told_of_each_class_that_reads_so() {
+fn page_cache_counters_are_exported_for_each_class_with_reads() {
     let counters = PageCacheCounters { hits: 7, misses: 2, read_ahead: 4096, left_to_kernel: 8192 };
     let reads = |class: &str, counters| PageCacheReads { class: class.into(), counters };
     let page_cache = vec![reads("queries", counters), reads("idle", Default::default())];

@@ -1,4 +1,4 @@
-//! What requests may take in a disk.
+//! The latency target of a disk.
 
 use std::time::Duration;
 

@@ -102,8 +102,8 @@ impl Raw<'_> {
         let cost = match (self.cost, max_cost_function) {
             (None, _) => Vec::new(),
             (Some(cost), Some(Located { value: false, .. })) => {
-                let message = "measured costs, and `max_cost_function: false` asks for those of \
-                               Seastar; keep one of the two";
+                let message = "measured costs contradict `max_cost_function: false`, which asks \
+                               for those of Seastar; keep one of the two";
                 return Err(source.error(cost.at, message));
             }
             (Some(cost), _) => {

@@ -61,7 +61,7 @@ pub(super) fn check(
             (other.read_percentile, other.latency) == (next.read_percentile, next.latency)
         };
         if checked.iter().any(same) {
-            let message = "the same latency as of a region before; remove one of the two";
+            let message = "an earlier region has the same latency; remove one of the two";
             return Err(source.error(region.at, message));
         }
         checked.push(next);

@@ -1,4 +1,4 @@
-//! Keys that had another name in the release before.
+//! Keys that had another name in the previous release.
 
 use forebay_config::{ConfigError, Located, Source};
 

@@ -38,8 +38,8 @@ fn files_that_contradict_each_other_are_refused() {
     fs::write(dir.path().join("io.yaml"), faster).unwrap();
     assert_eq!(
         error_message(dir.path()),
-        "forebay.yaml:3:5: disks[0]: `write_iops` of this disk is not as in `io.yaml`; measure \
-         again, or remove one of the two files"
+        "forebay.yaml:3:5: disks[0]: `write_iops` of this disk differs from that in `io.yaml`; \
+         measure again, or remove one of the two files"
     );
     fs::write(dir.path().join("io.yaml"), "disks: 3").unwrap();
     assert!(error_message(dir.path()).starts_with("io.yaml:1:8: disks: "));

@@ -88,18 +88,18 @@ fn the_factor_of_the_rates_is_one_of_costs_too() {
 fn costs_that_contradict_the_rates_are_refused() {
     complains(
         &["read_cost_ns: [[4096, 100000], [1048576, 3495253]]"],
-        "f.yaml:7:19: disks[0].read_cost_ns: by these costs the disk does 10000 operations per \
-         second, by its rates 8000; measure again, or remove the costs",
+        "f.yaml:7:19: disks[0].read_cost_ns: these costs amount to 10000 operations per second, \
+         and the rates state 8000; measure again, or remove the costs",
     );
     complains(
         &["write_cost_ns: [[4096, 62500], [1048576, 34952530]]"],
-        "f.yaml:7:20: disks[0].write_cost_ns: by these costs the disk does 30000003 bytes per \
-         second, by its rates 300000000; measure again, or remove the costs",
+        "f.yaml:7:20: disks[0].write_cost_ns: these costs amount to 30000003 bytes per second, \
+         and the rates state 300000000; measure again, or remove the costs",
     );
     complains(
         &["max_cost_function: false", COST],
-        "f.yaml:8:19: disks[0].read_cost_ns: measured costs, and `max_cost_function: false` asks \
-         for those of Seastar; keep one of the two",
+        "f.yaml:8:19: disks[0].read_cost_ns: measured costs contradict `max_cost_function: \
+         false`, which asks for those of Seastar; keep one of the two",
     );
 }
 

@@ -69,7 +69,7 @@ fn regions_that_no_disk_has_are_refused() {
         ("read_percentile: 95.0", "read_percentile: .nan", "read_percentile: found NaN"),
         ("latency_us: 500.000", "latency_us: 0", "latency_us: found 0; expected more than 0"),
         ("latency_us: 500.000", "latency_us: -1", "latency_us: found -1"),
-        ("latency_us: 500.000", "latency_us: 600", "[1]: the same latency as of a region before"),
+        ("latency_us: 500.000", "latency_us: 600", "[1]: an earlier region has the same latency"),
         ("radii: [65536, ", "radii: [", "radii: 32 radii; expected 33"),
         ("radii: [65536, ", "radii: [0, ", "radii[0]: found 0; expected 1 to 131072"),
         ("radii: [65536, ", "radii: [131073, ", "found 131073; expected 1 to 131072"),

@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn what_only_forebay_knows_is_read_back(
+    fn keys_of_forebay_alone_are_read_back(
         disk in disk(vec!["/data".into()]).prop_flat_map(measured),
     ) {
         let properties = Properties { disks: vec![disk] };

@@ -4,7 +4,7 @@
 use super::messages::{file, with, without};
 use crate::properties::{DiskProperties, Properties};
 
-/// What comes of a file.
+/// The expected outcome of a file.
 enum Right {
     /// It is read, and this is true of its first disk.
     Read(fn(&DiskProperties) -> bool),
@@ -28,7 +28,7 @@ fn check(text: &str, right: &Right) {
     }
 }
 
-/// One line of a file, and what comes of it.
+/// One line of a file, and its expected outcome.
 const LINES: &[(&str, Right)] = &[
     // suffixes
     ("read_bandwidth: 545MB", Read(|disk| disk.read_bandwidth == 545 << 20)),
@@ -111,8 +111,7 @@ fn a_line_is_read_as_seastar_does_or_refused_with_what_to_write() {
     }
 }
 
-/// Whole files, and what comes of them.
-/// Files that differ in layout and in values.
+/// Whole files, and their expected outcomes. Files that differ in layout and in values.
 fn files_of_disks() -> Vec<(String, Right)> {
     let good = with("read_iops: 95000");
     let is_good = || Read(|disk| disk.read_iops == 95_000);

@@ -78,7 +78,7 @@ pub(crate) const COMPACTION: [&str; 2] = ["compaction-read", "compaction-write"]
 /// The classes of queries alongside compaction.
 pub(crate) const QUERIES: [&str; 3] = ["query", COMPACTION[0], COMPACTION[1]];
 
-/// A policy, what it is told that requests cost, and when its shards look for work.
+/// A policy, its costs of requests, and the times when its shards poll.
 #[derive(Clone, Copy)]
 pub(crate) struct SchedulerVariant {
     pub(crate) name: &'static str,

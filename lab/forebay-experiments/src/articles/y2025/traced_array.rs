@@ -60,7 +60,7 @@ impl ArrayTrace {
     }
 }
 
-/// An array of equal members whose growing files begin where they are told to.
+/// An array of equal members whose growing files begin at given offsets.
 pub(crate) struct TracedArray {
     array: Raid0,
     /// The first byte of each growing file, beyond a multiple of all chunks; the last one stands

@@ -220,8 +220,8 @@ fn pairs<'a>(old: &'a RunResult, new: &'a RunResult) -> Result<Vec<Pair<'a>>, St
         let classes = [classes.0, classes.1];
         let [Some(before), Some(after)] = classes.map(Parts::of) else {
             return Err(String::from(
-                "not comparable: there is no `intervals` in a file, by which chance is told from \
-                 change; measure again",
+                "not comparable: a file has no `intervals`, which distinguish chance from change; \
+                 measure again",
             ));
         };
         let requests = before.latencies().min(after.latencies());

@@ -41,12 +41,12 @@ impl Difference {
         if let Some(busy) = self.busy.filter(|_| failed.is_empty()) {
             return Outcome::Undecided(format!(
                 "not comparable: the machine was too busy to judge the disk ({}){}; measure both \
-                 when less else runs",
+                 on a less busy machine",
                 waits(busy),
                 if lost.is_empty() {
                     String::new()
                 } else {
-                    format!(": {} may be lost, or not", lost.join("; "))
+                    format!(": {} may or may not be lost", lost.join("; "))
                 }
             ));
         }
@@ -69,7 +69,7 @@ impl Difference {
         }
         let unsure = unsure.join("; ");
         Outcome::Undecided(format!(
-            "not comparable: {unsure}: too uneven to tell whether that is lost; run for longer, or \
+            "not comparable: {unsure}: it varied too much to detect a loss; run for longer, or \
              when nothing else uses the disk"
         ))
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_uneven_to_show_a_loss_is_not_passed_as_none() {
+    fn runs_too_uneven_to_show_a_loss_do_not_pass() {
         for (change, margin, requests, least, is_unsure) in [
             (-0.8, Some(1.214), 5000, 0.0, true),
             (-0.198, Some(0.545), 30_000, 0.0, true),

@@ -38,21 +38,22 @@ pub fn text(difference: &Difference) -> String {
         control.iter().filter(|change| is_significant(change)).map(in_words).collect();
     if let Some(busiest) = uneven(control, 0.0) {
         let said = format!(
-            "{} without the scheduler: the disk is too uneven for latencies to be judged, and for a loss \
-             of a tenth to be seen.",
+            "{} without the scheduler: the disk varies too much to judge latencies, or to detect \
+             a loss of a tenth.",
             in_words(busiest)
         );
         paragraph_within(&mut text, "", &said, COLUMNS);
     }
     if !moved.is_empty() {
-        text += "Without the scheduler the same load changed too: the disk or the machine is not\n\
-                 as it was. The margins allow for that.\n";
+        text += "Without the scheduler the same load changed too: the disk or the machine \
+                 has\nchanged. The margins allow for that.\n";
         moved.iter().for_each(|change| text += &format!("  {change}\n"));
     }
     let notes = other_loads.iter().chain(notes);
     notes.for_each(|note| paragraph_within(&mut text, "Not the same: ", note, COLUMNS));
     if let Some(busy) = busy {
-        let said = format!("The machine was busy: {}. What changed may be that.", waits(*busy));
+        let said =
+            format!("The machine was busy: {}. This may be the reason for changes.", waits(*busy));
         paragraph_within(&mut text, "", &said, COLUMNS);
     }
     text + LEGEND
@@ -90,7 +91,7 @@ pub(super) fn factor_or_percent(change: f64) -> String {
     }
 }
 
-/// From here on a change is told as a factor.
+/// From here on a change is printed as a factor.
 const FACTOR_MIN: f64 = 10.0;
 
 /// For how much of the time threads waited for a processor.

@@ -17,7 +17,7 @@ const SAMPLE_NANOS: u64 = 250_000_000;
 const SAMPLES_MIN: u64 = 20;
 /// This many of the slowest requests of a job are kept.
 const SLOWEST: usize = 5;
-/// Where work waited for less than this part of a sample, nothing is said of the disk's speed.
+/// If work waited for less than this part of a sample, the disk's speed is omitted.
 const WAITED_MIN: f64 = 0.1;
 
 /// What was seen of a disk and its classes at one moment.

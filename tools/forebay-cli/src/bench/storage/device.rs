@@ -50,7 +50,7 @@ impl Layout {
         let no_files = |kind: JobKind| kind == JobKind::Append || kind.deletes();
         if let Some(job) = jobs.jobs.iter().find(|job| no_files(job.kind)) {
             let name = &job.name;
-            let message = "grows or removes files, and a block device has none; name a directory";
+            let message = "grows or removes files, but a block device has none; name a directory";
             return Err(Failure::Input(format!("job `{name}` {message}")));
         }
         let (file, size) = open(path, part.is_some())?;

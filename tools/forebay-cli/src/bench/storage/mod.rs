@@ -80,7 +80,7 @@ impl Storage {
 fn nowhere(jobs: &JobFile) -> Result<Vec<JobData>, Failure> {
     if let Some(job) = jobs.jobs.iter().find(|job| job.kind == JobKind::Delete) {
         let name = &job.name;
-        let message = "gives files back in steps, and /dev/null has none; name a directory";
+        let message = "deletes files in steps, but /dev/null has none; name a directory";
         return Err(Failure::Input(format!("job `{name}` {message}")));
     }
     let path: Arc<Path> = Path::new("/dev/null").into();

@@ -61,7 +61,7 @@ impl RunTarget {
         });
         let (path, kind) = found.map_err(|error| match error.kind() {
             ErrorKind::NotFound => Failure::Input(format!(
-                "there is no directory `{shown}`; create it, or name another with --dir"
+                "the directory `{shown}` does not exist; create it, or name another with --dir"
             )),
             _ => Failure::Input(format!(
                 "cannot look up `{shown}`: {error}; name a directory with --dir that this user may \
@@ -70,8 +70,8 @@ impl RunTarget {
         })?;
         if part.is_some() && !kind.is_block_device() {
             return Err(Failure::Input(format!(
-                "`{shown}` is no block device, and --share-device divides one; name a device with \
-                 --dir, or leave the option out: in a directory each run has files of its own"
+                "`{shown}` is not a block device, and --share-device divides one; name a device \
+                 with --dir, or leave out the option: in a directory each run has its own files"
             )));
         }
         if kind.is_dir() {
@@ -80,7 +80,7 @@ impl RunTarget {
             Ok(Self::Device(path, part))
         } else if kind.is_block_device() {
             Err(Failure::Input(format!(
-                "`{shown}` is a block device, and the run would overwrite what is on it; name a \
+                "`{shown}` is a block device, and the run would overwrite its data; name a \
                  directory with --dir, or add --overwrite-device if the data may be destroyed"
             )))
         } else {

@@ -19,14 +19,14 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use text::{Report, text};
 
-/// Count the discards (TRIMs) that the kernel sends to disks, per tenth of a second, and name
-/// their bursts and the period of these.
+/// Count the discards (TRIMs) that the kernel sends to disks, per tenth of a second, and report
+/// their bursts and the period of the bursts.
 ///
-/// Counts for a time, or while a command runs, or in a trace that was recorded (--from, without
-/// root). File systems send discards when they flush their log, which for XFS may be half a minute
-/// after files were deleted: see --after. Nothing has to be mounted or installed. Ctrl-C ends the
-/// counting and shows what was counted. The exit code is that of the command, if one was run; 130
-/// after Ctrl-C otherwise.
+/// Counts for a given time, while a command runs, or in a recorded trace (--from, without root).
+/// File systems send discards when they flush their log, which for XFS may be half a minute after
+/// files were deleted: see --after. Nothing has to be mounted or installed. Ctrl-C ends the
+/// counting and shows the counts. The exit code is that of the command, if one was run; otherwise
+/// 130 after Ctrl-C.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(flatten)]

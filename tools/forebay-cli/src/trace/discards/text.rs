@@ -31,11 +31,11 @@ pub(super) fn text(report: &Report, name: &str) -> String {
     }
     if report.lost_requests > 0 {
         let lost = counted(report.lost_requests, "request");
-        let _ = writeln!(text, "  LOST: {lost} more, for which the kernel's buffer had no room");
+        let _ = writeln!(text, "  LOST: {lost} more, because the kernel's buffer was full");
     }
     if report.unknown_lines > 0 {
         let lines = counted(report.unknown_lines, "line");
-        let _ = writeln!(text, "  {lines} of the trace could not be read");
+        let _ = writeln!(text, "  {lines} of the trace could not be parsed");
     }
     text
 }

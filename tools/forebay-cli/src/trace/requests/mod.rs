@@ -25,12 +25,12 @@ use watched::Stated;
 
 /// Show how requests are aligned, where the kernel splits them and what that costs.
 ///
-/// Traces for a time, or while a command runs, or reads a trace that was recorded (--from, without
-/// root). Shows by direction at which powers of two requests begin, how long whole and split ones
-/// take, which cross the chunks of an array, reads that come just before misaligned writes,
-/// discards, and requests of io_uring that the kernel gave to threads; and says what to do.
-/// Nothing has to be mounted or installed. Ctrl-C ends the tracing and shows what was seen. The
-/// exit code is that of the command, if one was run; 130 after Ctrl-C otherwise.
+/// Traces for a given time, while a command runs, or reads a recorded trace (--from, without root).
+/// For reads and writes it shows the alignment of requests, the latency of whole and of split
+/// requests, requests across the chunks of an array, reads just before misaligned writes, discards,
+/// and requests of io_uring that the kernel passed to threads; and it says what to do. Nothing has
+/// to be mounted or installed. Ctrl-C ends the tracing and shows the results. The exit code is that
+/// of the command, if one was run; otherwise 130 after Ctrl-C.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -40,15 +40,15 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["device", "dir", "duration", "after", "command"])]
     from: Option<PathBuf>,
-    /// Size of a chunk of the array, at whose borders requests are split [default: what the kernel
-    /// says, or what the splits have in common]
+    /// The chunk size of the array, at whose borders requests are split [default: as the kernel
+    /// states it, or as derived from the splits]
     #[arg(long, value_name = "SIZE", value_parser = chunk)]
     chunk: Option<u64>,
-    /// Number of disks of a RAID0: names disks that have more than 1.5 times their part of what is
-    /// in flight [default: what the kernel says]
+    /// The number of disks of a RAID0, to report disks with more than 1.5 times their part of the
+    /// requests in flight [default: as the kernel states it]
     #[arg(long, value_name = "COUNT", requires = "chunk", value_parser = clap::value_parser!(u32).range(2..=1024))]
     members: Option<u32>,
-    /// Bytes of a block of the disk: what begins or ends inside of one is misaligned
+    /// The block size of the disk: requests that begin or end within a block are misaligned
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = block)]
     block: u64,
     /// Write a page with tables and charts too

@@ -24,7 +24,7 @@ pub(super) fn html(report: &Report) -> Result<String, Failure> {
         device(&mut page, found)?;
     }
     if !report.summary.async_work.is_empty() {
-        page.heading("io_uring", "Given to threads of the kernel by io_uring");
+        page.heading("io_uring", "Passed to kernel threads by io_uring");
         let work = report.summary.async_work.iter();
         let work: Vec<String> =
             work.map(|work| format!("{}: {}", work.operation, work.requests)).collect();
@@ -58,7 +58,7 @@ const SHOWN: usize = 20;
 
 fn aligned(device: &DeviceSummary) -> Chart {
     let chart = Chart::new(
-        "At multiples of which power of two requests begin",
+        "Alignment of requests: the largest power of two at which they begin",
         "bytes; the last is 1 MiB and more",
         "percent of requests",
     );

@@ -35,8 +35,8 @@ impl Report {
         let mut missing = Vec::new();
         if self.lost_events > 0 {
             missing.push(format!(
-                "LOST: {} events are missing, for which there was no room: figures are too low, and \
-                 some requests do not end.",
+                "LOST: {} events are missing, because the buffer was full: figures are too low, \
+                 and some requests have no end.",
                 self.lost_events
             ));
         }
@@ -45,7 +45,7 @@ impl Report {
             let first =
                 first.map_or_else(String::new, |line| format!(", the first is line {line}"));
             let lines = if self.unknown_lines == 1 { "line" } else { "lines" };
-            missing.push(format!("{} {lines} could not be read{first}.", self.unknown_lines));
+            missing.push(format!("{} {lines} could not be parsed{first}.", self.unknown_lines));
         }
         missing
     }
@@ -54,7 +54,7 @@ impl Report {
     pub(super) fn not_read(&self) -> Option<String> {
         let kinds = self.not_read.iter().map(|kind| format!("{} {}", kind.count, kind.event));
         let kinds: Vec<String> = kinds.collect();
-        (!kinds.is_empty()).then(|| format!("recorded, but not read: {}", kinds.join(", ")))
+        (!kinds.is_empty()).then(|| format!("recorded but not parsed: {}", kinds.join(", ")))
     }
 }
 
@@ -146,7 +146,8 @@ pub(super) fn border(border: &BorderSummary) -> String {
         BorderKnown::FewSplits => "or a smaller power of two: few splits were seen",
     };
     format!(
-        "borders at multiples of {} ({how}): requests split there {split}, whole over one {whole}",
+        "borders at multiples of {} ({how}): requests split there {split}, not split over one \
+         {whole}",
         size(bytes)
     )
 }

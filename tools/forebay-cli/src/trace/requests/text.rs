@@ -21,7 +21,7 @@ pub(super) fn text(report: &Report) -> String {
         let counts: Vec<String> =
             work.iter().map(|work| format!("{} {}", work.requests, work.operation)).collect();
         text.push('\n');
-        let head = "given to threads of the kernel by io_uring: ";
+        let head = "passed to kernel threads by io_uring: ";
         paragraph_within(&mut text, head, &counts.join(", "), COLUMNS);
     }
     text.push('\n');
