@@ -76,7 +76,7 @@ pub(crate) struct Changes<F> {
     pub(crate) files: F,
     state: StateFile,
     found: Found,
-    /// With so many changes it is looked which processes have ended.
+    /// With this many changes it is looked which processes have ended.
     forget_at: usize,
 }
 

@@ -285,20 +285,7 @@ fn one(
     mut target: Box<dyn Target>,
 ) -> Result<(), Failure> {
     let Some(known) = runs.get(index) else { return Ok(()) };
-    let written_max = options.write_limit.map_or(known.written_max, |limit| limit.0);
-    let watch_hours = options.watch.unwrap_or(known.watch_hours);
-    let mut run = Run { written_max, watch_hours, ..known.clone() };
-    let budget = budget_of(&run)?;
-    if run.phases.is_empty() {
-        run = Run { watch_hours, ..Run::new(&budget, target.info().clone()) };
-    } else if !run.target.is_same_disk(target.info()) {
-        let [was, is] = [&run.target, target.info()].map(TargetInfo::disk_name);
-        return Err(Failure::Input(format!(
-            "{was} was measured, and {is} is at {} now; mount the same disk there, or measure anew \
-             without --resume",
-            run.target.paths.join(", ")
-        )));
-    }
+    let (mut run, budget) = options.gone_on_with(known, target.info())?;
     note(text::announcement(&run, &budget));
     note(output.announcement());
     if let Some(verdict) = beforehand(&run.target) {
@@ -362,6 +349,26 @@ impl Options {
     fn pending(&self, target: TargetInfo) -> Run {
         let watch_hours = self.watch.unwrap_or(0);
         Run { watch_hours, ..Run::new(&self.budget(), target) }
+    }
+
+    /// A run that is begun or gone on with, and its budget.
+    fn gone_on_with(&self, known: &Run, target: &TargetInfo) -> Result<(Run, Budget), Failure> {
+        let written_max = self.write_limit.map_or(known.written_max, |limit| limit.0);
+        let watch_hours = self.watch.unwrap_or(known.watch_hours);
+        let run = Run { written_max, watch_hours, ..known.clone() };
+        let budget = budget_of(&run)?;
+        if run.phases.is_empty() {
+            return Ok((Run { watch_hours, ..Run::new(&budget, target.clone()) }, budget));
+        }
+        if !run.target.is_same_disk(target) {
+            let [was, is] = [&run.target, target].map(TargetInfo::disk_name);
+            return Err(Failure::Input(format!(
+                "{was} was measured, and {is} is at {} now; mount the same disk there, or measure \
+                 anew without --resume",
+                run.target.paths.join(", ")
+            )));
+        }
+        Ok((run, budget))
     }
 
     /// Whether there is something to measure: better known before directories are made for it.
