@@ -179,8 +179,8 @@ fn in_turn(work: Work) {
     }
 }
 
-/// What was asked for: a class, an operation and its length.
-type Asked = (u64, c_int, u64);
+/// The requested permit: a class, an operation and its length in bytes.
+type Demand = (u64, c_int, u64);
 
 /// Requests a permit. If it has to wait, its end is reported later.
 ///
