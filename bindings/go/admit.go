@@ -196,7 +196,7 @@ func newQueue() (q *queue, err error) {
 	if err = call(func() C.int { return C.forebay_events_fd(q.events, &fd) }); err != nil {
 		return q, err
 	}
-	// Of its own, since files close theirs.
+	// os.File closes its descriptor, so it gets a duplicate.
 	own, err := syscall.Dup(int(fd))
 	if err != nil {
 		return q, os.NewSyscallError("dup", err)

@@ -353,7 +353,7 @@ public:
         if (at_end && ::fstat(file_.fd_, &found) != 0)
             return failed_call("fstat", file_.path_);
         size_ = at_end ? static_cast<uint64_t>(found.st_size) : 0;
-        /* who syncs a log does not wait for who appends to it: both find the writer */
+        /* Made here, so that a thread that syncs a log does not wait for one that appends to it. */
         if (kind_of(file_.path_) != Kind::Log || file_.direct_)
             return IOStatus::OK();
         IOStatus status = make_writer(LOG, 2 * log_left);

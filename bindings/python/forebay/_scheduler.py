@@ -77,7 +77,7 @@ class Permit(_Handle):
     """Permission for one I/O now. Hold it for exactly as long as the I/O takes, in a `with`."""
 
     def complete(self, result: int = 0) -> None:
-        """The I/O has ended: the bytes that were moved, or a negative number for an error."""
+        """Ends the permit after its I/O. `result` is the number of bytes, or negative after an error."""
         code = library.forebay_complete(self._handle, result)
         self._handle = 0
         check(code)
@@ -136,7 +136,7 @@ class _Asks(_Handle):
         return permit
 
     def try_admit(self, op: str, length: int) -> Optional[Permit]:
-        """A permit if that need not wait."""
+        """A permit if it does not have to wait for one, else None."""
         permit, place = Permit(0), c_uint64()
         try:
             check(library.forebay_admit(*self._asked(op, length), 0, byref(place)))
@@ -205,7 +205,7 @@ class Class(_Asks, _Member):
         return bytes(buffer[: self.readinto(file, buffer, offset)])
 
     def prefetch(self, file: Any, offset: int = 0, length: Optional[int] = None) -> None:
-        """Brings bytes into the page cache in the class's turn, for who reads them through a mapping."""
+        """Reads a range into the page cache under permits, for example before it is read through a mapping."""
         length = (1 << 64) - 1 if length is None else length
         check(library.forebay_prefetch(self._handle, _fd(file), unsigned(offset), unsigned(length)))
 

@@ -228,7 +228,7 @@ class Tasks(unittest.TestCase):
             permit.complete()
         self.assertEqual(stats(scheduler).in_disk, 0)
 
-    def test_what_is_refused_is_raised_in_the_task(self):
+    def test_a_refused_request_raises_in_its_task(self):
         queries = scheduler_of().add_class("queries", 1000)
         queries.remove()
 

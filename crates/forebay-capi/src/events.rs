@@ -45,7 +45,7 @@ unsafe impl SizedStruct for forebay_event {
 pub(crate) struct Events(Mutex<Option<Queue>>);
 
 struct Queue {
-    /// Counts something while there are events.
+    /// An eventfd whose counter is 1 while there are events, and else 0.
     fd: OwnedFd,
     ready: VecDeque<Ready>,
 }
@@ -69,7 +69,7 @@ impl Events {
         let ends = ends();
         let Some(Queue { fd, ready }) = queue.as_mut().filter(|_| ends) else { return Some(event) };
         if ready.is_empty() {
-            // It counts 0 now, so there is room for 1.
+            // The counter is 0 now, so this write cannot block.
             let _ = rustix::io::write(fd, &1_u64.to_ne_bytes());
         }
         ready.push_back(event);

@@ -22,10 +22,10 @@ use crate::failure::Failure;
 use crate::memory::Out;
 use crate::object::{Kind, Shared, get, insert_permit, insert_shared, take, with_class};
 
-/// Receives how a request ended: `code` is `FOREBAY_OK` and `permit` granted, or an error, whose
-/// message is the last error of the calling thread. It is called once, without any lock, by a thread
-/// of the library or one that gives room back. It may call all functions; what would wait for the
-/// thread that runs it is `FOREBAY_E_DEADLOCK`. If it gives room back, who gets that is called after it.
+/// Receives the result of a request: `FOREBAY_OK` and a granted permit, or an error whose message is the
+/// last error of the calling thread. It is called once, by a thread of the library or by a thread that
+/// completes a permit, which holds no lock. It may call all functions. One that would wait for the thread
+/// that runs it returns `FOREBAY_E_DEADLOCK`. If it gives room back, who gets that is called after it.
 pub type forebay_admit_callback_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, code: c_int, permit: forebay_permit)>;
 
@@ -105,7 +105,7 @@ impl Waiting {
         polled
     }
 
-    /// Reports the result, unless the request was cancelled: then the permit ends.
+    /// Reports the result. If the request was cancelled, the permit ends instead.
     fn finish(self: Arc<Self>, result: Result<Permit, AdmitError>) {
         let (waiting, result) =
             (self.handle.load(Ordering::Acquire), result.map_err(Failure::from));

@@ -29,7 +29,7 @@
 
 #define OK(call) IS(FOREBAY_OK, call)
 
-/* A disk that takes so many requests per second. */
+/* A disk that does the given number of requests per second. */
 static inline forebay_scheduler scheduler_of(uint64_t iops, uint32_t flags) {
     forebay_disk disk = FOREBAY_INIT(forebay_disk);
     disk.name = "disk";

@@ -287,7 +287,7 @@ fn a_segment_that_others_may_write_or_that_is_no_segment_is_refused() {
     set_mode(dir.path(), 0o700);
     let file = File::options().write(true).open(&path).unwrap();
     file.write_all_at(b"forebay siblings v000002", 0).unwrap();
-    says("not a segment of this version");
+    says("a segment of another version");
     file.write_all_at(&[0; 24], 0).unwrap();
     drop(build(disk(&path)).unwrap());
     assert!(

@@ -16,7 +16,7 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// With fewer changes nothing is forgotten.
 const CHANGES_MIN: usize = 64;
 
-/// How a file of the kernel holds a setting.
+/// The format of a setting in a file of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -127,7 +127,7 @@ impl<F: Files> Changes<F> {
         self.files.read(&stat).is_ok() && sequence(&self.files, disk) == *found
     }
 
-    /// Changes a setting.
+    /// Records and changes a setting.
     pub(crate) fn set(&mut self, kind: Kind, path: &Path, text: &str) -> Result<(), GovernError> {
         self.keep(kind, path)?;
         self.files.write(path, text).map_err(GovernError::at(path))
@@ -156,8 +156,8 @@ impl<F: Files> Changes<F> {
         self.set(Kind::Weight, &cgroup.join("io.weight"), text)
     }
 
-    /// Makes a cgroup: of a load, whose processes end when all is put back, or of processes that are
-    /// moved there.
+    /// Makes a cgroup, for a load whose processes end when it is removed, or for processes that are moved
+    /// there.
     pub(crate) fn make(&mut self, path: &Path, is_load: bool) -> Result<(), GovernError> {
         self.add(Change::Directory { path: path.into(), is_load })?;
         self.files.make_directory(path).map_err(GovernError::at(path))
@@ -262,7 +262,7 @@ impl Change {
             }
             Self::Directory { path, is_load: true } => files.remove_load(path),
             Self::Directory { path, .. } => {
-                // what processes have started there since follows them
+                // Processes that were started there in the meantime are moved too.
                 let home = found.home(files, path);
                 for pid in files.read(&path.join("cgroup.procs"))?.lines() {
                     files.write(&home.join("cgroup.procs"), pid).or_else(unless_gone)?;
@@ -271,7 +271,7 @@ impl Change {
             }
             Self::Process { pid, started, from, to } => {
                 let procs = files.read(&to.join("cgroup.procs"))?;
-                // it may have gone elsewhere, and another one may have its number
+                // The process may have moved or ended, and another process may have its number.
                 if start_of(files, *pid)? != Some(*started)
                     || !procs.lines().any(|one| one == pid.to_string())
                 {
@@ -310,7 +310,7 @@ pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, Go
         ))
     })?;
     let _alone = state.put_back_alone()?;
-    // settings do not outlive the machine's run
+    // Settings do not survive a reboot.
     if trimmed(files, Path::new(BOOT)) == found.boot {
         let is_own = |change: &&Change| !change.is_needed_by_another(state, &found.boot);
         let back = |change: &Change| match change.put_back(files, &found) {

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_class_is_told_why() {
+    fn errors_of_invalid_classes_name_the_reason() {
         for (text, words) in [
             ("db", "expected NAME=CGROUP"),
             ("db=a", "expected NAME=CGROUP"),

@@ -49,8 +49,8 @@ impl Plan {
                 .into()
         } else {
             format!(
-                "the kernel has no io.cost (CONFIG_BLK_CGROUP_IOCOST). BFQ obeys weights, at about a \
-                 third of the work: echo bfq >/sys/block/{}/queue/scheduler",
+                "the kernel has no io.cost (CONFIG_BLK_CGROUP_IOCOST). BFQ supports weights, with about \
+                 a third of the throughput: echo bfq >/sys/block/{}/queue/scheduler",
                 self.disk.name
             )
         }))

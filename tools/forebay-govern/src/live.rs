@@ -102,7 +102,7 @@ impl<'a, 'b> Live<'a, 'b> {
             }
             if !self.governed.changes.has_disk() {
                 let disk = &self.governed.plan.disk.name;
-                return Err(GovernError::Failed(format!("the disk {disk} has gone")));
+                return Err(GovernError::Failed(format!("the disk {disk} was removed")));
             }
             if second % REPORT_SECONDS == 0 && self.tracer.is_some() {
                 say(self.status(&mut latencies));

@@ -17,7 +17,7 @@ pub(crate) const STATE_DIRECTORY: &str = "/run/forebay";
 #[derive(Debug)]
 pub(crate) struct StateFile {
     dir: OwnedFd,
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
     name: String,
     _lock: OwnedFd,
@@ -52,7 +52,7 @@ impl StateFile {
         }
     }
 
-    /// What is in it; `None` where there is none.
+    /// Its text. `None` if the file is missing.
     pub(crate) fn read(&self) -> Result<Option<String>, GovernError> {
         match open(&self.dir, &self.name, OFlags::RDONLY) {
             Ok(file) => io::read_to_string(File::from(file)).map(Some),
@@ -81,7 +81,7 @@ impl StateFile {
         lock().map_err(|error: Errno| GovernError::at(&self.path)(error.into()))
     }
 
-    /// Replaces all of it at once.
+    /// Replaces its text atomically.
     pub(crate) fn write(&self, text: &str) -> Result<(), GovernError> {
         let new = format!("{}.new", self.name);
         let write = || {

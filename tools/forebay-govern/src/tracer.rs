@@ -21,7 +21,8 @@ const EVENT: &str = "events/block/block_bio_queue";
 const READ_BYTES: usize = 64 << 10;
 /// For so long it is read at a time: who reads has to hear that the user wants to end, too.
 const READ_TIME: Duration = Duration::from_millis(500);
-/// This many requests at most are waited for; what the kernel never ends is forgotten with them.
+/// The most requests that are remembered. If there are more, all are forgotten, including requests that
+/// the kernel never ends.
 const PENDING_MAX: usize = 1 << 16;
 /// The least number of bytes that the name of a process takes in a line.
 const NAME_BYTES: usize = 16;
@@ -161,7 +162,7 @@ impl Requests {
 
 /// Parses a line. `None` for lines of other events.
 fn parse(line: &str) -> Option<Line<'_>> {
-    // names of processes may hold anything; what is no text is longer here
+    // The name of a process may contain any characters; invalid UTF-8 is longer here.
     let begin = (NAME_BYTES..line.len()).find(|&at| line.is_char_boundary(at))?;
     let rest = line.get(begin..)?;
     let (before, rest) = rest.split_once(": ")?;
@@ -265,7 +266,7 @@ CPU:1 [LOST 4 EVENTS]
     }
 
     #[test]
-    fn other_lines_are_passed_over() {
+    fn other_lines_are_skipped() {
         for line in [
             "",
             "ä",

@@ -35,9 +35,9 @@ pub struct Budget {
     pub(crate) rounds: u32,
     /// Seconds in which bytes are written in sequence to pass a buffer.
     pub watch: f64,
-    /// The same at the most, on a disk that needs so long to pass one.
+    /// The most seconds in which writes are streamed, on a disk that needs them to fill its buffer.
     pub watch_longest: f64,
-    /// A figure that is known no better than to this part is not called lasting.
+    /// A figure with a margin above this fraction is not called sustained.
     pub(crate) margin_max: f64,
     /// The duration of a round until the disk is steady, in seconds, and the most rounds.
     pub(crate) steady_round: f64,
@@ -162,7 +162,7 @@ impl Budget {
         self.layout_seconds + reads + self.write_seconds() + figures + steady
     }
 
-    /// Seconds of phases that write to the data before the figures are taken.
+    /// The seconds of phases that write to the data before the four rates are measured.
     pub(crate) fn write_seconds(&self) -> f64 {
         let mixes = self.sizes * MIX_STEPS;
         self.ladders() + mixes + self.side * (MISALIGNED_STEPS + FILE_KINDS + FLUSHES)
@@ -180,9 +180,9 @@ impl Budget {
 /// The bytes of a budget that are left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ledger {
-    /// The most that may be written at all.
+    /// The most bytes that may be written.
     pub(crate) bytes_left: u64,
-    /// Of these, for phases before the figures are taken.
+    /// The part of them for phases before the four rates are measured.
     pub(crate) ladder_left: u64,
     seconds_left: f64,
 }

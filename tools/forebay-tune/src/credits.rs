@@ -59,7 +59,7 @@ pub(crate) fn first_operations(run: &Run) -> f64 {
 
 /// The looks since the measurement began or went on: the clock begins at zero each time, and what the
 /// disk has done is counted from when the machine started.
-fn since_gone_on(run: &Run) -> &[Look] {
+fn since_resumed(run: &Run) -> &[Look] {
     let is_before =
         |look: &Counted, then: &Counted| look.at < then.at || look.operations < then.operations;
     let went_on = run.looks.iter().rposition(|look| is_before(&look.before, &run.watch_began));
@@ -84,7 +84,7 @@ fn fastest(run: &Run, looks: &[Look]) -> f64 {
 
 /// The credits of the volume according to the looks of `run`. `None` without looks.
 pub(crate) fn credits(run: &Run) -> Option<Credits> {
-    let looks = since_gone_on(run);
+    let looks = since_resumed(run);
     let most = fastest(run, looks);
     let stream = |work| {
         let first = first(run, work, Pattern::Sequential);
@@ -113,7 +113,7 @@ pub(crate) fn credits(run: &Run) -> Option<Credits> {
 /// Whether the next look has to read, because the last one wrote and was slow. A full write buffer makes
 /// only writes slow.
 pub(crate) fn reads_next(run: &Run) -> bool {
-    let looks = since_gone_on(run);
+    let looks = since_resumed(run);
     let slow = |last: &Look| last.rate() * (1.0 + FALL) < fastest(run, looks);
     looks.last().is_some_and(|last| last.work == Work::Write && slow(last))
 }
@@ -166,7 +166,7 @@ mod tests {
             let mut run = Run::new(&Budget::QUICK, TargetInfo::default());
             run.watch_began = began;
             run.looks = looks.iter().copied().map(look).collect();
-            since_gone_on(&run).iter().map(|look| look.before.operations).collect::<Vec<_>>()
+            since_resumed(&run).iter().map(|look| look.before.operations).collect::<Vec<_>>()
         };
         let first = [(100.0, 1000), (200.0, 2000)];
         assert_eq!(since(counted(60.0, 500), &first), [1000, 2000]);

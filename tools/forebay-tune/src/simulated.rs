@@ -100,7 +100,7 @@ impl SimTarget {
         let goes_on = alone.zip(self.last).is_some_and(|(phase, last)| phase.is_as(&last));
         self.now = self.now.plus_nanos(if goes_on { 0 } else { REST_NANOS });
         self.last = alone;
-        let no_memory = || Error::Incomplete(String::from("no memory for the recording"));
+        let no_memory = || Error::Incomplete(String::from("no memory for the recordinging"));
         let running = |&(phase, shared)| {
             let load = PhaseLoad::new(phase, self.area(phase), shared, self.now, 0);
             Ok(RunningLoad {

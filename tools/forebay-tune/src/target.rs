@@ -85,7 +85,7 @@ impl TargetInfo {
         Self { paths, ..Self::default() }
     }
 
-    /// Whether it is no real disk.
+    /// Whether it is a simulated disk.
     pub fn is_simulated(&self) -> bool {
         self.device.is_empty()
     }

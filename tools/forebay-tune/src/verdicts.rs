@@ -159,14 +159,15 @@ fn sector(fit: &Fit, all: &mut Verdicts) {
     let (sector, measured) = (fit.sector, fit.sector.measured());
     match sector.stated {
         Some(stated) if sector.disagrees() => all.warn(format!(
-            "The device says that its sectors have {stated} bytes; it behaves like one of \
-             {measured}. Make file systems with blocks of at least {measured} bytes."
+            "The device states sectors of {stated} bytes, but behaves as if they had {measured}. \
+             Make file systems with blocks of at least {measured} bytes."
         )),
         _ if measured == 0 => {
-            all.note("The disk's rates were too uneven to tell how large its sectors are.");
+            all.note("The disk's rates varied too much to determine the size of its sectors.");
         }
         Some(_) if measured == sector.tried_from && measured > 512 => all.note(format!(
-            "Sectors smaller than {measured} bytes cannot be told apart through this file system."
+            "Sectors smaller than {measured} bytes cannot be distinguished through this file \
+             system."
         )),
         _ => all.note(sector_measured(sector)),
     }
@@ -179,11 +180,11 @@ fn seeks(fit: &Fit, all: &mut Verdicts) {
         seeks.times, seeks.margin
     );
     match seeks.known() {
-        Some(true) => all.note(format!("It has a head that seeks: {found}.")),
+        Some(true) => all.note(format!("It has a seeking head: {found}.")),
         Some(false) => {}
         None => all.warn(format!(
-            "Whether it has a head that seeks is not known, since its rates were uneven: {found}. \
-             The files say nothing of it: with a head, add `seeks: true` to `forebay.yaml`."
+            "Whether it has a seeking head is unknown, since its rates varied: {found}. The files \
+             do not state it: if it has one, add `seeks: true` to `forebay.yaml`."
         )),
     }
 }
@@ -191,8 +192,8 @@ fn seeks(fit: &Fit, all: &mut Verdicts) {
 fn buffer(fit: &Fit, all: &mut Verdicts) {
     if let Some(buffer) = fit.buffer {
         all.warn(format!(
-            "Writes went at {:.0} MB/s until a buffer of about {:.1} GB was full, and at {:.0} \
-             since.",
+            "Writes ran at {:.0} MB/s until a buffer of about {:.1} GB was full, and at {:.0} \
+             from then on.",
             buffer.before / 1e6,
             buffer.bytes as f64 / 1e9,
             buffer.behind / 1e6
@@ -216,8 +217,8 @@ fn buffer_left(run: &Run, fit: &Fit, all: &mut Verdicts) {
     {
         let gb = bytes as f64 / 1e9;
         all.note(format!(
-            "A write buffer of more than {gb:.1} GB, emptied while it fills, would not have \
-             been seen: longer budgets look for larger ones."
+            "A write buffer of more than {gb:.1} GB that is emptied while it fills would have \
+             gone unnoticed: longer budgets detect larger ones."
         ));
     }
 }
@@ -229,10 +230,10 @@ fn credits(run: &Run, fit: &Fit, all: &mut Verdicts) {
             let Spent { lasting, left, margin, left_at } = spent;
             let on_end = left / (burst - lasting.mean).max(f64::MIN_POSITIVE);
             all.warn(format!(
-                "It has credits: {burst:.0} operations per second with them, {:.0} without, which \
-                 is in the files. {left:.0} +- {margin:.0} credits were left {} into the \
-                 measurement, enough for {} on end; they were used up, and come back at {:.0} \
-                 per second.",
+                "It has burst credits: {burst:.0} operations per second with them, {:.0} without; \
+                 the latter is in the files. {left:.0} +- {margin:.0} credits were left {} into \
+                 the measurement, enough for {} without a break; they were used up, and accrue at \
+                 {:.0} per second.",
                 lasting.mean,
                 minutes(left_at),
                 minutes(on_end),
@@ -240,15 +241,15 @@ fn credits(run: &Run, fit: &Fit, all: &mut Verdicts) {
             ));
         }
         Some(Credits { burst, held_seconds, held_operations, .. }) => all.warn(format!(
-            "No credits were seen to run out: at up to {burst:.0} per second it did \
-             {held_operations} operations on end, in {}. Of a burst that lasts longer the end \
-             would not have been seen. Look for longer (--watch), allow more to be written \
-             (--write-limit), or look while nothing else uses the disk.",
+            "No credits ran out: at up to {burst:.0} per second it did {held_operations} \
+             operations without a break, in {}. A longer burst would have gone unnoticed. Watch \
+             for longer (--watch), raise the write limit (--write-limit), or watch while nothing \
+             else uses the disk.",
             minutes(held_seconds)
         )),
         None if run.watch_hours > 0 && run.complete => all.note(
-            "It has no credits: a volume that has some does as many reads as writes, and this \
-             disk does not, or does more than any volume, or has a head.",
+            "It has no burst credits: a volume with credits does as many reads as writes, and \
+             this disk does not, or does more than any volume, or has a seeking head.",
         ),
         None => {}
     }
@@ -263,7 +264,7 @@ fn steady(what: &str, steadiness: &Steadiness, fit: &Fit, all: &mut Verdicts) {
         let on = if fit.lasting.may_have_credits { " on credits" } else { "" };
         all.warn(format!(
             "Small {what} ran at {:.0} per second until {:.0} s into the measurement, and at \
-             {:.0} since: a burst{on}. The lower figure is in the files.",
+             {:.0} from then on: a burst{on}. The lower figure is in the files.",
             burst.high, burst.seconds, burst.low
         ));
     } else if steadiness.burst_excess > 0.0 {
@@ -293,8 +294,8 @@ fn below_knee(fit: &Fit, all: &mut Verdicts) {
         let [fewer, more] = pair else { continue };
         if fewer.percent < more.percent && fewer.p99_us > more.p99_us * P99_FALLS {
             all.warn(format!(
-                "The p99 at {} % of the knee, {:.0} us, is in doubt: it is higher than that at \
-                 {} %, {:.0} us, so something else used the disk meanwhile. Measure again when \
+                "The p99 at {} % of the knee, {:.0} us, is doubtful: it is higher than that at {} \
+                 %, {:.0} us, so something else used the disk at that time. Measure again when \
                  nothing does.",
                 fewer.percent, fewer.p99_us, more.percent, more.p99_us
             ));
@@ -306,16 +307,16 @@ fn caches(run: &Run, fit: &Fit, all: &mut Verdicts) {
     let base = fit.base_latency_us;
     if let Some(cached) = fit.cached_latency_us.filter(|&cached| cached < base * CACHED) {
         all.warn(format!(
-            "Reading one MiB over and over takes {cached:.0} us per request, elsewhere \
-             {base:.0} us: something below the file system caches."
+            "Reading the same MiB repeatedly takes {cached:.0} us per request, other places \
+             {base:.0} us: there is a cache below the file system."
         ));
     }
     let iops = fit.read_iops.value;
     if run.target.rotational == Some(true) && iops > HARD_DISK_IOPS_MAX {
         all.warn(format!(
-            "The device says that it is a hard disk, and does {iops:.0} random reads per \
-             second, which no hard disk can: a cache of the host or a controller answers, or \
-             the device states it wrongly."
+            "The device states that it is a hard disk, but does {iops:.0} random reads per \
+             second, which no hard disk can: a cache of the host or a controller answers, or the \
+             statement is wrong."
         ));
     }
     if let Some((link, kind)) = &run.target.link
@@ -332,8 +333,8 @@ fn caches(run: &Run, fit: &Fit, all: &mut Verdicts) {
 fn bounds(run: &Run, fit: &Fit, all: &mut Verdicts) {
     if fit.processor > PROCESSOR_MAX {
         all.warn(format!(
-            "The {} threads were {:.0} % busy: the processors bound the small requests, and \
-             the disk may do more.",
+            "The {} threads were {:.0} % busy: the processors limit the small requests, and the \
+             disk may do more.",
             run.target.threads,
             fit.processor * 100.0
         ));
@@ -342,8 +343,8 @@ fn bounds(run: &Run, fit: &Fit, all: &mut Verdicts) {
         let part = figure.uncertainty();
         if part > MARGIN_MAX {
             all.warn(format!(
-                "{name} per second are known to {:.0} % only; measure longer, or when nothing \
-                 else uses the disk.",
+                "{name} per second are known only to within {:.0} %; measure longer, or when \
+                 nothing else uses the disk.",
                 part * 100.0
             ));
         }
@@ -394,8 +395,8 @@ fn behaviour(fit: &Fit, all: &mut Verdicts) {
             )),
             Some(_) => {}
             None => all.note(format!(
-                "{name} of several sizes were too uneven to tell from which size on they reach \
-                 the bandwidth: the files leave it at the usual 128 KiB."
+                "{name} of several sizes varied too much to determine the size that reaches the \
+                 bandwidth: the files keep the usual 128 KiB."
             )),
         }
     }
@@ -404,8 +405,8 @@ fn behaviour(fit: &Fit, all: &mut Verdicts) {
 fn discards(run: &Run, fit: &Fit, all: &mut Verdicts) {
     if run.target.discards && fit.discard.is_none() {
         all.note(
-            "What discards take was not measured: too few were counted, or reads without \
-             them differed by more. The files say nothing of it; a longer `--budget` may.",
+            "The cost of discards is unknown: too few were counted, or reads without them varied \
+             by more. The files do not state it; try a longer `--budget`.",
         );
     }
 }

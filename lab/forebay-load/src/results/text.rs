@@ -128,7 +128,7 @@ fn stall_lines(of: &StallsResult) -> String {
     )
 }
 
-/// What the disk does of what is said of it, with what to do where that is something else.
+/// The disk's throughput as a part of its figures, with advice if it differs from them.
 fn speed_lines(run: &RunResult, disk: &DiskResult) -> String {
     let (Some(speed), Some(waited)) = (disk.speed, disk.waited_seconds) else {
         return String::new();

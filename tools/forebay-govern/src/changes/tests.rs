@@ -302,7 +302,7 @@ fn processes_that_come_and_go_are_forgotten() {
 }
 
 #[test]
-fn what_was_found_before_the_machine_started_again_is_dropped() {
+fn a_state_file_of_an_earlier_boot_is_dropped() {
     let fake = Fake::new("", "default 100\n");
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("forebay");

@@ -41,7 +41,7 @@ pub(crate) fn check(old: &Run, new: &Run, other_disk: bool) -> Result<(), Error>
     }
     if !other_disk && !old.target.is_same_disk(&new.target) {
         let [old, new] = [old, new].map(|run| run.target.disk_name());
-        return differs("the disk was", &old, &new, "add --other-disk where that is meant");
+        return differs("the disk was", &old, &new, "add --other-disk if that is intended");
     }
     Ok(())
 }

@@ -318,7 +318,7 @@ fn run_thread(
     let extra = u32::from(thread < phase.depth % threads);
     let worker = Worker::new(phase, (phase.depth / threads + extra).max(1), thread.into());
     start.barrier.wait();
-    let no_memory = || Error::Incomplete(String::from("no memory for the recording"));
+    let no_memory = || Error::Incomplete(String::from("no memory for the recordinging"));
     let load = PhaseLoad::new(phase, files.area(), shared, start.began(), thread.into());
     worker?.run(load.ok_or_else(no_memory)?, files, interrupt)
 }
