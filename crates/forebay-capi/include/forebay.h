@@ -352,10 +352,10 @@ typedef struct forebay_class_stats {
   uint64_t disk_p99_ns;
 } forebay_class_stats;
 
-// Receives how a request ended: `code` is `FOREBAY_OK` and `permit` granted, or an error, whose
-// message is the last error of the calling thread. It is called once, without any lock, by a thread
-// of the library or one that gives room back. It may call all functions; what would wait for the
-// thread that runs it is `FOREBAY_E_DEADLOCK`. If it gives room back, who gets that is called after it.
+// Receives the result of a request: `FOREBAY_OK` and a granted permit, or an error whose message is the
+// last error of the calling thread. It is called once, by a thread of the library or by a thread that
+// completes a permit, which holds no lock. It may call all functions. One that would wait for the thread
+// that runs it returns `FOREBAY_E_DEADLOCK`. Requests that it gives room are called back after it.
 typedef void (*forebay_admit_callback_fn)(void *context, int code, forebay_permit permit);
 
 #ifdef __cplusplus

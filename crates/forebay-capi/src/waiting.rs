@@ -25,7 +25,7 @@ use crate::object::{Kind, Shared, get, insert_permit, insert_shared, take, with_
 /// Receives the result of a request: `FOREBAY_OK` and a granted permit, or an error whose message is the
 /// last error of the calling thread. It is called once, by a thread of the library or by a thread that
 /// completes a permit, which holds no lock. It may call all functions. One that would wait for the thread
-/// that runs it returns `FOREBAY_E_DEADLOCK`. If it gives room back, who gets that is called after it.
+/// that runs it returns `FOREBAY_E_DEADLOCK`. Requests that it gives room are called back after it.
 pub type forebay_admit_callback_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, code: c_int, permit: forebay_permit)>;
 
