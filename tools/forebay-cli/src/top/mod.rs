@@ -11,12 +11,12 @@ mod view;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use self::endpoint::Endpoint;
 use self::open_metrics::Scrape;
 use self::screen::Screen;
-use crate::console::{json, print};
+use crate::console::{Format, json, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::span;
@@ -54,17 +54,9 @@ pub(crate) struct Options {
     /// The interval of the figures, and of the updates of a live view
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
-    /// The output format of one interval
+    /// The output format of one interval; text has lines of 80 columns
     #[arg(long, value_enum, default_value_t = Format::Text, requires = "once")]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Text for people, in 80 columns
-    Text,
-    /// For programs
-    Json,
 }
 
 /// What is there at one moment.

@@ -23,7 +23,7 @@ use forebay_tune::{
     measure,
 };
 
-use crate::console::{json, note, print};
+use crate::console::{Format, json, note, print};
 use crate::failure::Failure;
 use crate::gate::{self, GateOptions};
 use crate::interrupt::Interrupt;
@@ -109,14 +109,6 @@ enum BudgetName {
     Standard,
     /// Until the disk is steady, more than half an hour, at most 1 TiB written
     Thorough,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// For programs
-    Json,
 }
 
 /// Reads the most to write; a quarter of it is data, and less than 8 MiB of that measures nothing.
