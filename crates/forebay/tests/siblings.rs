@@ -283,7 +283,7 @@ fn a_segment_that_others_may_write_or_that_is_no_segment_is_refused() {
     says("expected the mode 0600");
     set_mode(&path, 0o600);
     set_mode(dir.path(), 0o1777);
-    says("everybody may write");
+    says("every user may write");
     set_mode(dir.path(), 0o700);
     let file = File::options().write(true).open(&path).unwrap();
     file.write_all_at(b"forebay siblings v000002", 0).unwrap();

@@ -247,10 +247,10 @@ mod tests {
     #[test]
     fn foreign_metrics_are_reported() {
         for (text, words) in [
-            ("", "not metrics of forebay"),
-            ("<html>", "not metrics of forebay"),
-            ("node_load1 0.5\n# EOF\n", "not metrics of forebay"),
-            ("forebay_bugs_total 0\n", "end in the middle"),
+            ("", "does not have metrics of forebay"),
+            ("<html>", "does not have metrics of forebay"),
+            ("node_load1 0.5\n# EOF\n", "does not have metrics of forebay"),
+            ("forebay_bugs_total 0\n", "are cut off"),
             ("\nforebay_x{a=\"b\n# EOF", "line 2"),
             ("forebay_x{a} 1\n# EOF", "line 1"),
             ("forebay_x one\n# EOF", "line 1"),

@@ -14,7 +14,7 @@ pub(crate) fn without_discards() {
     let output = forebay(&["rm", "-r", "--rate", "1kB", text(&dir)]).output().unwrap();
     let words = said(&output, 0);
     assert!(words.contains("mounted without `discard`"), "{words}");
-    assert!(words.contains("pacing buys nothing"), "{words}");
+    assert!(words.contains("deleting files there sends no discards"), "{words}");
     assert!(!dir.exists());
     assert_eq!(bed.point.read_dir().unwrap().count(), 0);
 }

@@ -143,7 +143,7 @@ fn bad_input_is_explained() {
         (vec!["--properties".into(), path(&missing)], "missing.yaml"),
         (vec!["--properties".into(), path(&bad)], "read_iops"),
         (vec!["--disk".into(), "gp4".into()], "no such disk"),
-        (vec!["--format".into(), "properties".into()], "no figures to write down"),
+        (vec!["--format".into(), "properties".into()], "no figures to write"),
         (vec!["--format".into(), "io.cost".into()], "no figures for io.cost"),
         (vec!["--shards".into(), "0".into()], "--shards"),
         (vec!["--mountpoint".into(), "/a".into()], "--disk"),

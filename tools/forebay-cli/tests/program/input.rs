@@ -112,7 +112,7 @@ fn nothing_is_made_for_a_measurement_of_nothing() {
     let [out, history] = ["out", "history"].map(|name| lab.dir.path().join(name));
     let mut tune = forebay();
     tune.arg("tune").arg("--out").arg(out).arg("--history").arg(history);
-    run(&mut tune).complains(2, &["no directory is named"]);
+    run(&mut tune).complains(2, &["the directory is missing"]);
     lab.assert_nothing_left();
 }
 
@@ -267,8 +267,8 @@ fn a_latency_goal_that_a_disk_cannot_keep_is_told_as_overridden() {
         command.args(["sim", "run", "--disk", "gp3", "--duration", "10ms", "--latency-goal", goal]);
         let ended = run(command.arg(&jobs));
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        let told = ended.stderr.contains(&format!("in place of --latency-goal {goal}"));
-        let told = told || ended.stderr.contains("in place of --latency-goal 1.0µs");
+        let told = ended.stderr.contains(&format!("instead of --latency-goal {goal}"));
+        let told = told || ended.stderr.contains("instead of --latency-goal 1.0µs");
         assert_eq!(told, is_told, "{}", ended.stderr);
     }
     let info = run(forebay().args(["info", "--disk", "gp3", "--latency-goal", "1us"])).stdout;

@@ -187,7 +187,7 @@ fn a_region_that_is_no_use_is_said_to_be_and_is_not_written() {
     let ended =
         run(forebay().args(["explore", "--from", &surface, "--goal", "p95=1ms", "-o", yaml]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("the region is no use"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("the region is unusable"), "{}", ended.stdout);
     assert!(ended.stderr.contains("is not changed"), "{}", ended.stderr);
     assert_eq!(fs::read_to_string(yaml).unwrap(), before);
     let all = run(forebay().args(["explore", "--from", &surface, "--goal", "p95=1s"]));

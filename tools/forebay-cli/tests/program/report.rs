@@ -184,7 +184,7 @@ fn of_two_files_neither_is_called_unscheduled_and_different_loads_are_said() {
     let html = fs::read_to_string(&page).unwrap();
     let shown = html.split("id=\"results\">").next().unwrap();
     assert!(!shown.contains("unscheduled"), "{shown}");
-    assert!(shown.contains("These are different loads") && shown.contains("scanner"), "{shown}");
+    assert!(shown.contains("The loads differ") && shown.contains("scanner"), "{shown}");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn picture_of_a_job_that_was_not_recorded_is_refused() {
         let mut command = forebay(&["report", "--latency-of", job, "--out", &page]);
         run(command.arg(results))
     };
-    of(&plain, "reads").complains(2, &["not recorded over time", "--report"]);
+    of(&plain, "reads").complains(2, &["no time series of latencies", "--report"]);
     of(&recorded, "queries").complains(2, &["`queries`", "reads, bulk"]);
     assert_eq!(of(&recorded, "reads").code, Some(0));
     assert!(fs::read_to_string(&page).unwrap().contains("pace+window"));

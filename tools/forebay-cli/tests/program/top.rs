@@ -80,8 +80,8 @@ fn a_process_that_was_restarted_is_noticed() {
 fn a_foreign_endpoint_is_reported_in_one_line() {
     let not_found = String::from("HTTP/1.1 404 Not Found\r\n\r\n");
     for (answer, words) in [
-        (ok("node_load1 1\n# EOF\n"), "not metrics of forebay"),
-        (ok("forebay_bugs_total 1\n"), "end in the middle"),
+        (ok("node_load1 1\n# EOF\n"), "does not have metrics of forebay"),
+        (ok("forebay_bugs_total 1\n"), "are cut off"),
         (ok("forebay_bugs_total x\n# EOF\n"), "line 1"),
         (not_found, "404 Not Found"),
         (String::from("SSH-2.0-x\r\n"), "not HTTP"),

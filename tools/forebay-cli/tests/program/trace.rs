@@ -15,7 +15,7 @@ fn trace(arguments: &[&str]) -> Command {
 fn untraceable_devices_are_named() {
     run(&mut trace(&["--device", "/dev/none-such"])).complains(2, &["`/dev/none-such`"]);
     run(&mut trace(&["--device", "/"])).complains(2, &["`/` is no block device", "--dir"]);
-    run(&mut trace(&["--dir", "/proc"])).complains(2, &["no disk of this machine"]);
+    run(&mut trace(&["--dir", "/proc"])).complains(2, &["not on a disk of this machine"]);
     run(&mut trace(&["--dir", "/none-such"])).complains(2, &["`/none-such`"]);
     run(&mut trace(&["--output", "/none-such/file"])).complains(2, &["/none-such/file"]);
     run(&mut trace(&["--duration", "0s"])).complains(2, &["more than zero"]);

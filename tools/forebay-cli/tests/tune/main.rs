@@ -204,7 +204,7 @@ fn unmeasurable_targets_are_reported_and_no_files_are_left() {
     complains(&try_dir("/dev/shm"), "in memory");
     complains(&try_dir("/dev/null"), "is not a directory");
     complains(&try_dir("/proc"), "only the kernel's own files");
-    complains(&tune(out.path()).output().unwrap(), "no directory is named");
+    complains(&tune(out.path()).output().unwrap(), "the directory is missing");
     complains(&simulated(Path::new("/proc/missing"), &[]), "name another directory with --out");
     let missing = out.path().join("run.json");
     complains(&tune(out.path()).arg("--resume").arg(&missing).output().unwrap(), "cannot be read");

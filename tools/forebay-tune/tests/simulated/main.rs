@@ -290,7 +290,7 @@ fn a_p99_that_is_higher_with_fewer_requests_in_flight_is_doubted() {
     let (run, mut fit, ..) = tune(FOUR, &Budget::QUICK, 1);
     let doubts = |fit: &Fit| {
         let all = verdicts(&run, fit).into_iter();
-        all.filter(|verdict| verdict.warns && verdict.text.contains("is in doubt")).count()
+        all.filter(|verdict| verdict.warns && verdict.text.contains("is doubtful")).count()
     };
     assert_eq!(doubts(&fit), 0, "{:?}", fit.below_knee);
     let [fewer, more] = &mut fit.below_knee[..] else { panic!("{:?}", fit.below_knee) };
