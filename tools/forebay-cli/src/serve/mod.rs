@@ -131,7 +131,7 @@ fn watch(served: &Served, signals: &mut Signals) -> Result<(), Failure> {
                 (SIGUSR1, _) => print(&summary(served))?,
                 (SIGUSR2, Some(WriteCacheStats { is_off: true, .. })) => {
                     served.restore_power().map_err(|error| Failure::Run(error.to_string()))?;
-                    note("the power is on again");
+                    note("the power is back");
                 }
                 (SIGUSR2, Some(_)) => served.cut_power_after(0),
                 (SIGUSR2, None) => note("no power cut: it needs --volatile-cache"),

@@ -191,7 +191,7 @@ fn a_power_cut_loses_what_was_not_flushed() {
     serving.says("the power is off");
     assert_eq!(code(read(&file, 0, 4096)), Some(Errno::IO));
     serving.signal(Signal::USR2);
-    serving.says("the power is on again");
+    serving.says("the power is back");
     assert_eq!(read(&file, 0, 4096).unwrap(), [7; 4096]);
     let [cuts, lost, kept] = serving.counted("cuts")[..] else { panic!("three figures") };
     assert_eq!((cuts, lost + kept), (1, 19));
