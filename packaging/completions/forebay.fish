@@ -96,8 +96,8 @@ complete -c forebay -n "__fish_forebay_using_subcommand bench" -l no-region -d '
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l overwrite-device -d 'Allow the data on the block device named with --dir to be destroyed'
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand top" -l interval -d 'The interval of the figures, and of the updates of a live view' -r
-complete -c forebay -n "__fish_forebay_using_subcommand top" -l format -d 'The output format of one interval' -r -f -a "text\t'Text for people, in 80 columns'
-json\t'For programs'"
+complete -c forebay -n "__fish_forebay_using_subcommand top" -l format -d 'The output format of one interval; text has lines of 80 columns' -r -f -a "text\t'For people'
+json\t'JSON'"
 complete -c forebay -n "__fish_forebay_using_subcommand top" -l once -d 'Print one interval as text, and exit'
 complete -c forebay -n "__fish_forebay_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c forebay -n "__fish_forebay_using_subcommand check" -l format -d 'How to print the findings' -r -f -a "text\t'For people'
@@ -126,7 +126,7 @@ complete -c forebay -n "__fish_forebay_using_subcommand tune" -l watch -d 'Watch
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l write-limit -d 'The most to write to each disk, instead of the budget\'s limit, or of 64GB with --watch' -r
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l out -d 'The directory for the files, which is created if it is missing' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l format -d 'The output format' -r -f -a "text\t'For people'
-json\t'For programs'"
+json\t'JSON'"
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l resume -d 'Continue an interrupted measurement' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l fit-from -d 'Write the files from the measurements of an earlier run; nothing is measured' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand tune" -l diff -d 'Compare two runs; with one file, measure now and compare with it. Exit code: 0 no regression, 1 a regression, 2 not comparable' -r -F
