@@ -134,7 +134,7 @@ mod tests {
                 // four files of 32 extents, for 30 s
                 assert_eq!(pair[1].count, 3840);
                 assert!(
-                    (84_000_000..100_000_000).contains(&(pair[1].to - pair[1].from)),
+                    (90_000_000..95_000_000).contains(&(pair[1].to - pair[1].from)),
                     "{pair:?}"
                 );
             }

@@ -271,7 +271,9 @@ mod tests {
             let off: Vec<f64> = cells.filter(Cell::counts).map(|cell| cell.off()).collect();
             let near = off.iter().filter(|&&off| off <= 2.0).count();
             assert_eq!(off.len(), 42);
-            assert!(near >= 30, "{near}");
+            // 32 files a second of many extents: 9.6 ms, published 0.9
+            let farthest = off.iter().copied().fold(0.0, f64::max);
+            assert!(near >= 32 && farthest <= 12.0, "{near}, {farthest}");
         }
     }
 
