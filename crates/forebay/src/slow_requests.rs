@@ -206,7 +206,7 @@ mod tests {
             slow.to_string(),
             "slow: a read of 4096 B of the class `queries` took 1200 ms in the disk `d`, after \
              0.25 ms in the queue; concurrent requests when it ended: 7 of `compaction`, 1.5 ms of disk \
-             time; 3 more were slow since the one before; the next is reported above 2000 ms"
+             time; 3 more were slow since the last report; the next is reported above 2000 ms"
         );
         (slow.op, slow.concurrent, slow.unreported) = (Op::Flush, Vec::new(), 0);
         assert!(slow.to_string().starts_with("slow: a flush of the class"), "{slow}");

@@ -160,7 +160,8 @@ fn keys_of_the_release_before_are_accepted_and_named() {
     let [old, new] = [old, new].map(|text| Properties::parse("f.yaml", &text).unwrap());
     let warnings = old.disks[0].figure_warnings();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
-    assert!(warnings[1].contains("`read_iops_lasting` is `read_iops_sustained`"), "{warnings:?}");
+    let renamed = "the key `read_iops_lasting` was renamed to `read_iops_sustained`";
+    assert!(warnings[1].contains(renamed), "{warnings:?}");
     assert_eq!(old.to_yaml_alone(), new.to_yaml_alone());
     assert!(new.disks[0].figure_warnings().is_empty());
 }
