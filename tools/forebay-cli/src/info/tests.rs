@@ -188,7 +188,7 @@ fn a_ceiling_is_said_to_be_one() {
         text(&disks)
     };
     for ceiling in ["ceiling: true", "rate_factor: 0.5"] {
-        assert!(said(ceiling).contains("ceiling          the disk gets no more than its rates"));
+        assert!(said(ceiling).contains("ceiling          the disk never gets more than its rates"));
     }
     assert!(
         said("burst: true")
@@ -219,7 +219,7 @@ fn the_latency_target_is_said_and_one_below_the_base_latency_is_refused() {
         let expected = format!("latency target {target}, {where_measured}; while");
         assert!(words.contains(&expected), "{words}");
     }
-    assert!(said("off").contains("latency target   none is stated"));
+    assert!(said("off").contains("latency target   none: the window"));
     let base_latency = Some(Duration::from_millis(1));
     let far = DescribedDisk { base_latency, ..preset("i4i.2xlarge") };
     assert!(far.clone().with_target(Some("p95=1ms".parse().unwrap())).is_err());

@@ -286,13 +286,13 @@ mod tests {
         let why = |region| of(&run(region, &[(1.0, 1.0, 4096.0)])).unwrap().err().unwrap();
         assert_eq!(
             why(of_goal),
-            "not drawn, for the region is of another goal: it keeps p95 of reads within 1.000 ms, \
+            "not drawn, because the region is of another goal: it meets p95 of reads within 1.000 ms, \
              which is far from p95 of reads within 0.100 ms."
         );
         let of_disk = RegionInUse { ends: [800e6, 90e3], ..region() };
         assert_eq!(
             why(of_disk),
-            "not drawn, for the region is of another disk: it ends at 800 MB/s and 90000 reads/s, \
+            "not drawn, because the region is of another disk: it ends at 800 MB/s and 90000 reads/s, \
              and this disk does 900 MB/s and 380000 reads/s."
         );
         assert!(of(&run(RegionInUse { border: Vec::new(), ..region() }, &[])).is_none());

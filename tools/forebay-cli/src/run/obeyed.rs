@@ -108,8 +108,8 @@ mod tests {
         let none: &[String] = &[];
         let said = unobeyed(&machine, root, none, true);
         assert_eq!(said.len(), 2, "{said:?}");
-        assert!(said[0].contains("the weight on sdc, sdd,"), "{said:?}");
-        assert!(said[1].contains("the priority on sda, sdd:"), "{said:?}");
+        assert!(said[0].contains("the weight has no effect on sdc, sdd,"), "{said:?}");
+        assert!(said[1].contains("the priority has no effect on sda, sdd:"), "{said:?}");
         let of = |name: &str, asks| unobeyed(&machine, root, &[name.to_owned()], asks);
         assert!(of("sda", false).is_empty() && of("sdb", true).is_empty());
         assert!(of("sdx", false)[0].contains("unknown disk sdx"));

@@ -50,7 +50,10 @@ fn rates_shares_and_percentiles_are_of_the_span() {
     assert_eq!(disk.classes[0].why, "window");
     let p99 = disk.figures.classes[0].disk_p99;
     assert!((p99 - 0.00198).abs() < 1e-9, "{p99}");
-    assert!(disk.findings.iter().any(|finding| finding.what.contains("80 % of what")), "{disk:?}");
+    assert!(
+        disk.findings.iter().any(|finding| finding.what.contains("80 % of its figures")),
+        "{disk:?}"
+    );
 }
 
 #[test]

@@ -254,7 +254,7 @@ mod tests {
             ("\nforebay_x{a=\"b\n# EOF", "line 2"),
             ("forebay_x{a} 1\n# EOF", "line 1"),
             ("forebay_x one\n# EOF", "line 1"),
-            ("forebay_queue_ops{mountpoint=\"d\",class=\"c\"} 7\n# EOF", "another version"),
+            ("forebay_queue_ops{mountpoint=\"d\",class=\"c\"} 7\n# EOF", "an incompatible version"),
             ("forebay_x\n# EOF", "line 1"),
         ] {
             let error = parse(text).unwrap_err();

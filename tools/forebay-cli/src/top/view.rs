@@ -288,7 +288,7 @@ mod tests {
         disk.classes.extend((0..1000).map(|_| ClassInterval::default()));
         let lines = lines("host:1", &interval, 80);
         assert!(lines.len() < 20, "{lines:?}");
-        assert!(lines.iter().any(|line| line.starts_with("1000 classes did nothing")), "{lines:?}");
+        assert!(lines.iter().any(|line| line.starts_with("1000 classes are idle")), "{lines:?}");
     }
 
     #[test]
