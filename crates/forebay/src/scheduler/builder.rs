@@ -54,7 +54,7 @@ impl SchedulerBuilder {
     }
 
     /// Adds a disk, with a budget of its own. Classes use the first disk unless [another
-    /// one](Class::on) is chosen.
+    /// one](crate::Class::on) is chosen.
     #[must_use]
     pub fn disk(mut self, disk: DiskConfig) -> Self {
         self.disks.push(disk);

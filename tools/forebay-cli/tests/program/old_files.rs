@@ -121,7 +121,7 @@ fn old_names_of_options_are_taken() {
     for (arguments, words) in [
         (&["tune", "--destroy-device-data", "/nowhere"][..], "cannot find `/nowhere`"),
         (&["explore", "--disk", "no-such-disk"], "no such disk"),
-        (&[&surface[..], &another].concat(), "`/nowhere/forebay.yaml` is not there"),
+        (&[&surface[..], &another].concat(), "`/nowhere/forebay.yaml` does not exist"),
         (&govern, "unknown disk no-such-disk"),
     ] {
         forebay(arguments).complains(2, &[words]);

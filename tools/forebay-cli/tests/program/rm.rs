@@ -84,7 +84,7 @@ fn each_path_that_is_refused_is_named_and_the_rest_goes_on() {
             "the path is empty",
             "`none`: No such file",
             "`directory`: it is a directory; -r",
-            "`link/`: it is no directory",
+            "`link/`: it is not a directory",
         ],
     );
     assert!(!dir.path().join("file").exists());

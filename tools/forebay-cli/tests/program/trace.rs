@@ -14,7 +14,7 @@ fn trace(arguments: &[&str]) -> Command {
 #[test]
 fn untraceable_devices_are_named() {
     run(&mut trace(&["--device", "/dev/none-such"])).complains(2, &["`/dev/none-such`"]);
-    run(&mut trace(&["--device", "/"])).complains(2, &["`/` is no block device", "--dir"]);
+    run(&mut trace(&["--device", "/"])).complains(2, &["`/` is not a block device", "--dir"]);
     run(&mut trace(&["--dir", "/proc"])).complains(2, &["not on a disk of this machine"]);
     run(&mut trace(&["--dir", "/none-such"])).complains(2, &["`/none-such`"]);
     run(&mut trace(&["--output", "/none-such/file"])).complains(2, &["/none-such/file"]);
@@ -138,7 +138,8 @@ fn failures_and_what_is_not_read_are_in_the_text_and_in_json() {
     let text = run(&mut requests(&from)).stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let failed = "30 of 30 completions report an error (30 times Input/output error (os error 5))";
-    for words in [failed, "recorded, but not read: 30 G", "failed 30 (100.0 %)", "in the disk 30"] {
+    for words in [failed, "recorded but not parsed: 30 G", "failed 30 (100.0 %)", "in the disk 30"]
+    {
         assert!(text.contains(words), "{words}: {text}");
     }
     let found = run(&mut requests(&[&from[..], &["--json"]].concat())).results();
@@ -155,7 +156,10 @@ fn a_file_that_is_no_trace_is_reported_in_one_line() {
         (&b"\x07tae\0\0\0\0"[..], "blkparse -i FILE"),
         (b"\x7fELF\x02\0\0", "line 1: this is not text"),
         (b"fio version 2 iolog\n/dev/sda add\n", "line 1: `fio version 2 iolog`"),
-        (b"8,0 1 1 0.1 1 Q W 8 + 8 [x]\n8,0 1 1 0.1 1 Q W 8 by 8 [x]\n", "line 2: after the kind"),
+        (
+            b"8,0 1 1 0.1 1 Q W 8 + 8 [x]\n8,0 1 1 0.1 1 Q W 8 by 8 [x]\n",
+            "line 2: expected SECTOR + SECTORS after the kind",
+        ),
         (b"", "no request in it"),
     ] {
         std::fs::write(&file, bytes).unwrap();
