@@ -121,7 +121,7 @@ class OfLoop:
         self.futures: dict[int, asyncio.Future[int]] = {}
         loop.add_reader(self.events.fd, self.deliver)
 
-    def look(self) -> None:
+    def deliver(self) -> None:
         self.events.take()
         for waiting in list(self.events.ended):
             permit, error = self.events.ended.pop(waiting)

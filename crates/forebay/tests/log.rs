@@ -59,7 +59,7 @@ fn a_disk_that_hangs_and_one_that_is_not_listed_are_named_once() {
     while LINES.count(&["hangs"]) == 0 && begin.elapsed() < Duration::from_secs(60) {
         thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(LINES.count(&["the disk `hung` hangs", "forgotten"]), 1);
+    assert_eq!(LINES.count(&["the disk `hung` hangs", "no longer block others"]), 1);
     assert_eq!(LINES.count(&["`fine`"]), 0);
     let held = || {
         let snapshot = scheduler.snapshot();

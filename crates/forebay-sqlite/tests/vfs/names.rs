@@ -20,7 +20,7 @@ fn a_used_name_and_a_missing_base_are_errors() {
     let options =
         Options { name: "other".to_owned(), base: Some("nonsense".to_owned()), is_default: false };
     let error = register_with(&bed.scheduler, &options).unwrap_err();
-    assert_eq!(error.to_string(), "SQLite has no VFS `nonsense` that could be wrapped");
+    assert_eq!(error.to_string(), "SQLite has no VFS `nonsense` to wrap");
 }
 
 #[test]
