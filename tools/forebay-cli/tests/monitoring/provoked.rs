@@ -214,7 +214,7 @@ fn problems_of_files_and_permits_fire_alerts_and_show_in_top() {
         });
         let text = top(&address);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("of what was written bypassed the scheduler"), "{text}");
+        assert!(text.contains("% of the bytes written were unscheduled"), "{text}");
         wait_for_alerts(&url);
         panels_have_data(&url);
         deletion.cancel();
