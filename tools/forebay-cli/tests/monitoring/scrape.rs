@@ -19,7 +19,7 @@ const JOBS: &str = "
 /// Panels that a run of `bench` shows nothing in: it has no reads through the page cache and deletes
 /// nothing, and what is below its directory may be hidden: see [`crate::provoked`].
 const EMPTY: [&str; 5] =
-    ["Page cache hits", "Unscheduled", "Deletes", "Deletes that wait", "Oldest delete"];
+    ["Page cache hits", "Unscheduled", "Deletes", "Pending deletes", "Oldest delete"];
 
 /// Alerts that do not depend on how fast the machine is just now.
 const STEADY: &str = "ForebayBug|ForebayDiskErrors|ForebayPermitsHeldLong|\

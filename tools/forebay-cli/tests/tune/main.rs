@@ -175,7 +175,7 @@ fn the_lasting_rate_of_a_volume_that_was_watched_is_in_the_files() {
         command.arg("--simulate").arg(&disk).args(["--watch", hours]).output().unwrap()
     };
     let text = said(&watched("1"));
-    assert!(text.contains("300 without, which"), "{text}");
+    assert!(text.contains("300 without;"), "{text}");
     let properties = Properties::load(&out.path().join("forebay.yaml")).unwrap();
     let (disk, of) = (&properties.disks[0], &properties.disks[0].measured);
     assert!((291..=309).contains(&disk.write_iops), "{disk:?}");
