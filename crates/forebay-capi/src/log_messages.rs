@@ -27,7 +27,8 @@ struct Sink {
     context: *mut c_void,
 }
 
-/// Null without one. No lock, which a forked child might find locked for ever; and so none is freed.
+/// Null if no function is set. A lock might stay locked in a forked child, so this is a pointer, and a
+/// replaced sink is never freed.
 static SINK: AtomicPtr<Sink> = AtomicPtr::new(ptr::null_mut());
 
 struct ToCallback;
@@ -38,8 +39,8 @@ impl Log for ToCallback {
     }
 
     fn log(&self, record: &Record<'_>) {
-        // SAFETY: null, or what was made for ever; the header asks for a function and a context that any
-        // thread may use.
+        // SAFETY: null, or a sink that is never freed. The header requires a function and a context that
+        // any thread may use.
         if let Some(&Sink { callback, context }) = unsafe { SINK.load(Ordering::Acquire).as_ref() }
         {
             let level =

@@ -1,8 +1,8 @@
 //! The published experiments, repeated under virtual time.
 //!
-//! Each has a folder, named by the year of its article and its topic: what is said of it, its
-//! loads, disks and published figures as files, its analysis, and a snapshot of its report. A new
-//! one is a folder, and its place in [`all`]. `forebay reproduce` draws the charts.
+//! Each has a folder, named by the year of its article and its topic. The folder holds a description,
+//! loads, disks and published figures as files, the analysis, and a snapshot of the report. A new
+//! experiment needs such a folder and a place in [`all`]. `forebay reproduce` draws the charts.
 #![forbid(unsafe_code)]
 
 mod articles;

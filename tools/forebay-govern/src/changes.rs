@@ -13,7 +13,7 @@ use crate::state_file::StateFile;
 /// The file with the id of the machine's present boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// With fewer changes nothing is forgotten.
+/// The number of changes from which ended processes are forgotten.
 const CHANGES_MIN: usize = 64;
 
 /// The format of a setting in a file of the kernel.
@@ -76,7 +76,7 @@ pub(crate) struct Changes<F> {
     pub(crate) files: F,
     state: StateFile,
     found: Found,
-    /// With this many changes it is looked which processes have ended.
+    /// The number of changes at which ended processes are forgotten next.
     forget_at: usize,
 }
 
@@ -182,8 +182,8 @@ impl<F: Files> Changes<F> {
         }
     }
 
-    /// Forgets the processes that have ended: there are ever more of them. The first of each cgroup tells
-    /// where others in it belong.
+    /// Forgets processes that have ended, so that the state stays small. The first of each cgroup is kept:
+    /// it says where the others in that cgroup came from.
     fn forget_ended(&mut self) {
         let (files, mut cgroups) = (&self.files, BTreeSet::new());
         self.found.changes.retain(|change| match change {

@@ -155,7 +155,7 @@ fn move_processes(governed: &mut Governed, pattern: &str, to: &Path) -> Result<(
 }
 
 /// The processes with `pattern` in their titles that are in no class yet: their numbers, when they
-/// began, and their cgroups. One in two classes would be moved to and fro.
+/// began, and their cgroups. A process that fits two classes stays in the first.
 fn processes(machine: &Machine, pattern: &str) -> Vec<((u32, u64), String)> {
     // the title of a governor, and of who started it, has the pattern in an argument
     let is_named =

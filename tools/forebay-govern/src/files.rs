@@ -84,7 +84,7 @@ impl Files for Kernel {
 }
 
 /// Whether the error means that the object of a file no longer exists.
-pub(crate) fn is_gone(error: &io::Error) -> bool {
+pub fn is_gone(error: &io::Error) -> bool {
     const GONE: [rustix::io::Errno; 3] =
         [rustix::io::Errno::NODEV, rustix::io::Errno::NXIO, rustix::io::Errno::SRCH];
     error.kind() == ErrorKind::NotFound

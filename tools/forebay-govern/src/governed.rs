@@ -127,14 +127,14 @@ impl<'a> Governed<'a> {
         self.changes.set_weight(&self.root, cgroup, &text)
     }
 
-    /// Puts all back; `done` is what came of the work.
+    /// Puts all back, and returns the result of the work with any failure to do so.
     pub(crate) fn end<T>(self, done: Result<T, GovernError>) -> Result<T, GovernError> {
-        with_what_is_left(done, self.changes.put_back())
+        with_failed_restore(done, self.changes.put_back())
     }
 }
 
-/// What came of the work, and why not all could be put `back`: that is told whatever the work came to.
-fn with_what_is_left<T>(
+/// The result of the work, or the reason why not all could be put back. A failure of both names both.
+fn with_failed_restore<T>(
     done: Result<T, GovernError>,
     back: Result<(), GovernError>,
 ) -> Result<T, GovernError> {
@@ -196,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_put_back_is_told_whatever_came_of_the_work() {
+    fn a_failed_restore_is_reported_whatever_the_result() {
         let failed = |text: &str| GovernError::Failed(text.into());
         let left = || Err(failed("not put back: x"));
-        assert_eq!(with_what_is_left(Ok(7), Ok(())), Ok(7));
-        assert_eq!(with_what_is_left(Ok(7), left()), Err(failed("not put back: x")));
-        let interrupted = with_what_is_left::<u32>(Err(GovernError::Interrupted), left());
+        assert_eq!(with_failed_restore(Ok(7), Ok(())), Ok(7));
+        assert_eq!(with_failed_restore(Ok(7), left()), Err(failed("not put back: x")));
+        let interrupted = with_failed_restore::<u32>(Err(GovernError::Interrupted), left());
         assert_eq!(interrupted, Err(failed("not put back: x")));
-        let both = with_what_is_left::<u32>(Err(failed("the disk sda has gone")), left());
+        let both = with_failed_restore::<u32>(Err(failed("the disk sda has gone")), left());
         assert_eq!(both, Err(failed("the disk sda has gone; not put back: x")));
     }
 }

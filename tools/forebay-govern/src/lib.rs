@@ -19,6 +19,7 @@ pub use calibrate::{Calibrated, CalibrationLoad, calibrate};
 pub use classes::{ClassSpec, class_name};
 pub use disk::GovernedDisk;
 pub use error::GovernError;
+pub use files::is_gone;
 pub use governed::{Plan, QosWrites, restore};
 pub use hierarchy::root_of_cgroups;
 pub use live::{Governing, govern};

@@ -71,7 +71,7 @@ impl StateFile {
         names.filter_map(|name| io::read_to_string(File::from(open(name)?)).ok()).collect()
     }
 
-    /// Waits until no other governor puts back what it found; none does while the result lives.
+    /// Waits until no other governor puts settings back, and keeps others from it while the result lives.
     pub(crate) fn put_back_alone(&self) -> Result<OwnedFd, GovernError> {
         let lock = || {
             let dir = open(&self.dir, ".", OFlags::DIRECTORY)?;

@@ -19,7 +19,7 @@ use crate::files::{Files, Kernel, TRACEFS};
 
 const EVENT: &str = "events/block/block_bio_queue";
 const READ_BYTES: usize = 64 << 10;
-/// For so long it is read at a time: who reads has to hear that the user wants to end, too.
+/// The longest time of one read, so that Ctrl-C is noticed during a constant stream of events.
 const READ_TIME: Duration = Duration::from_millis(500);
 /// The most requests that are remembered. If there are more, all are forgotten, including requests that
 /// the kernel never ends.
@@ -100,7 +100,7 @@ impl Tracer {
     /// Gives what was done since the last call. Does not wait.
     pub(crate) fn read(&mut self, mut see: impl FnMut(Done)) -> Result<(), GovernError> {
         let began = Instant::now();
-        // what comes faster than it can be read is lost, and counted as such
+        // Events that arrive faster than they are read are lost, and counted as lost.
         while began.elapsed() < READ_TIME {
             let count = match rustix::io::read(&self.pipe, &mut self.buffer[..]) {
                 Ok(0) | Err(Errno::AGAIN) => return Ok(()),

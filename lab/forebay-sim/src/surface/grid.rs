@@ -62,7 +62,7 @@ impl Axes {
         }
     }
 
-    /// What they are in words, and the units of figures along them.
+    /// The name of each axis with its unit, and the size of that unit in those of the surface.
     pub const fn words(self) -> [(&'static str, f64); 2] {
         match self {
             Self::Rates => [("MB/s of writes", 1e6), ("reads/s", 1.0)],

@@ -1,4 +1,4 @@
-//! A disk that stands still: what is said of it, under any load.
+//! The verdicts on a disk that stalls, under any load.
 
 use std::fmt::Write;
 use std::time::Duration;

@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use forebay_block::Machine;
-use forebay_govern::root_of_cgroups;
-use rustix::io::Errno;
+use forebay_govern::{is_gone, root_of_cgroups};
 
 /// What the cgroups of classes begin with.
 const PREFIX: &str = "forebay-";
 /// What the cgroups that systemd makes end with.
 const SCOPE: &str = ".scope";
-/// A class that others remove just then is made again, so often.
+/// Attempts to make a class again that another command removes at the same moment.
 const TRIES_MAX: u32 = 8;
 /// So deep are those of users.
 const DEPTH_MAX: u32 = 5;
@@ -96,15 +95,11 @@ impl Cgroups {
             fs::create_dir_all(&path)?;
             delegate(&path)?;
             write(&path.join("io.weight"), &weight.to_string())?;
-            // one that an earlier command of this number has left, with a process in it, will do
+            // An earlier command with this number may have left one, with a process in it.
             fs::create_dir_all(&group)?;
             write(&group.join("cgroup.procs"), &pid.to_string())
         };
-        // a command that ends removes the class, if it is empty just then
-        let is_gone = |error: &io::Error| {
-            error.kind() == io::ErrorKind::NotFound
-                || error.raw_os_error() == Some(Errno::NODEV.raw_os_error())
-        };
+        // Another command may end between two steps, and remove the class.
         let mut made = make();
         for _ in 0..TRIES_MAX {
             match &made {

@@ -267,7 +267,7 @@ fn simulated(runs: &[Run]) -> Option<String> {
     target.paths.first().filter(|_| target.is_simulated()).cloned()
 }
 
-/// Measures one disk, the one at `index` of `runs`, or goes on with it.
+/// Measures the disk at `index` of `runs`, or continues its measurement.
 fn one(
     options: &Options,
     output: &Output,
@@ -343,7 +343,7 @@ impl Options {
         Run { watch_hours, ..Run::new(&self.budget(), target) }
     }
 
-    /// A run that is begun or gone on with, and its budget.
+    /// The run to begin or to continue, and its budget.
     fn gone_on_with(&self, known: &Run, target: &TargetInfo) -> Result<(Run, Budget), Failure> {
         let written_max = self.write_limit.map_or(known.written_max, |limit| limit.0);
         let watch_hours = self.watch.unwrap_or(known.watch_hours);

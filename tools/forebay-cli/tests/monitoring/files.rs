@@ -10,7 +10,7 @@ pub(crate) fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../monitoring").join(name)
 }
 
-/// A panel of the dashboard: its title, what is said of it, and its queries.
+/// A panel of the dashboard: its title, its description and its queries.
 #[derive(Debug)]
 pub(crate) struct Panel {
     pub(crate) title: String,

@@ -56,7 +56,7 @@ fn page(dir: &Path, run: &RunResult) -> Vec<String> {
     found.map(str::to_owned).collect()
 }
 
-/// Runs a story on one disk, and reads what is said of it.
+/// Runs a story on one disk, and reads the verdict on it.
 fn told(story: &Story, disk: (&str, u32), seed: u64) {
     let (kind, words) = story.says.unwrap();
     let run = Run {

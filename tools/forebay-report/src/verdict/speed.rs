@@ -24,7 +24,7 @@ fn is_judged(figures: &DiskFigures) -> bool {
     figures.waited_seconds >= figures.seconds * WAITED_MIN
 }
 
-/// What the disk does of what is said of it while it does not stand still.
+/// The part of its figures that the disk reaches while it does not stall.
 pub(super) fn speed(figures: &DiskFigures) -> Option<Finding> {
     let running = figures.waited_seconds - figures.stalls.seconds;
     let is_judged = running > 0.0 && running >= figures.seconds * WAITED_MIN;

@@ -68,9 +68,9 @@ pub struct Progress {
     pub seconds_done: f64,
 }
 
-/// Measures `target` within `budget`; what is found goes into `run` phase by phase, so that it is
-/// there whatever happens. A `run` that holds phases of an interrupted measurement is gone on
-/// with. `watch` is told of each phase before it begins, other than those.
+/// Measures `target` within `budget`. Each phase is added to `run` when it ends, so that an error loses
+/// none. A `run` with phases of an interrupted measurement is continued. `watch` is called before each
+/// phase, except for phases that `run` already has.
 ///
 /// # Errors
 /// What [`Target::run`] or `watch` add, or that the disk is too slow to be measured.

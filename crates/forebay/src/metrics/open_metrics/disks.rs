@@ -57,7 +57,7 @@ pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
     (
         "queues",
         "I/O queues: shards, I/O threads, and one for permits once in use; times summed over \
-         queues, such as blocked_seconds, grow by at most so many seconds per second",
+         queues, such as blocked_seconds, grow by at most this many seconds per second",
         |disk| Some(f64::from(disk.queues)),
     ),
     (
