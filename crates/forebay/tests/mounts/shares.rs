@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
@@ -16,6 +16,9 @@ use crate::failing::{Failing, RATES};
 const MIB: u64 = 1 << 20;
 /// Writers of a class: more than the disk has at a time, so that some always wait.
 const WRITERS: u64 = 28;
+/// What each may leave dirty. Above `vm.dirty_background_ratio` the kernel writes files on its own,
+/// in no order of classes. On a slow disk alongside a fast one that is little of the memory.
+const DIRTY_MAX: u64 = MIB / 2;
 /// What each goes round in.
 const FILE_LEN: u64 = 2 * MIB;
 const DISK_LEN: u64 = 256 * MIB;
@@ -62,7 +65,7 @@ fn write(way: WritePath, class: &Class, path: &Path, over: &AtomicBool) {
     data.fill(7);
     let file = open(path, matches!(way, WritePath::Direct | WritePath::PlainDirect));
     let writer = (way == WritePath::Buffered)
-        .then(|| class.buffered_writer(&file).unwrap().with_dirty_max(2 * MIB));
+        .then(|| class.buffered_writer(&file).unwrap().with_dirty_max(DIRTY_MAX));
     for n in (0u64..).take_while(|_| !over.load(Ordering::Relaxed)) {
         let at = n * len as u64 % FILE_LEN;
         match &writer {
@@ -79,18 +82,27 @@ fn write(way: WritePath, class: &Class, path: &Path, over: &AtomicBool) {
     }
 }
 
-/// Keeps the disk busy with writes of a class.
+fn path_of(class: &Class, dir: &Path, n: u64) -> PathBuf {
+    dir.join(format!("{}-{n}", class.name()))
+}
+
+/// Keeps the disk busy with writes of classes. All files exist before the first writer begins.
+/// The kernel writes a file on its own once it has been dirty for 30 s, and writers of a class that
+/// began long before the others would reach that age.
 fn writers<'a>(
     scope: &'a Scope<'a, '_>,
-    way: WritePath,
-    class: &'a Class,
+    ways: [WritePath; 2],
+    classes: &'a [Class; 2],
     dir: &Path,
     over: &'a AtomicBool,
 ) {
-    for n in 0..WRITERS {
-        let path = dir.join(format!("{}-{n}", class.name()));
-        written(&path, FILE_LEN);
-        scope.spawn(move || write(way, class, &path, over));
+    let of_all = || (0..2).flat_map(|class| (0..WRITERS).map(move |n| (class, n)));
+    of_all().for_each(|(class, n)| written(&path_of(&classes[class], dir, n), FILE_LEN));
+    // above `vm.dirty_background_ratio` the kernel writes what all programs have left dirty
+    rustix::fs::sync();
+    for (class, n) in of_all() {
+        let path = path_of(&classes[class], dir, n);
+        scope.spawn(move || write(ways[class], &classes[class], &path, over));
     }
 }
 
@@ -111,8 +123,7 @@ fn share(ways: [WritePath; 2], shares: [u32; 2]) {
         .map(|(name, shares)| scheduler.add_class(name, shares).unwrap());
     let over = AtomicBool::new(false);
     let (begin, end, rate) = thread::scope(|scope| {
-        let start = |n: usize| writers(scope, ways[n], &classes[n], &disk.point, &over);
-        (0..2).for_each(start);
+        writers(scope, ways, &classes, &disk.point, &over);
         // until both have as much dirt as they may
         thread::sleep(Duration::from_secs(1));
         let begin = classes.each_ref().map(used);
@@ -188,7 +199,7 @@ fn reads_beside(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration; 3]> {
     let (over, path) = (AtomicBool::new(false), disk.point.join("rows"));
     written(&path, 16 * MIB);
     let took: Vec<_> = thread::scope(|scope| {
-        (0..2).for_each(|n| writers(scope, ways[n], &writes[n], &disk.point, &over));
+        writers(scope, ways, &writes, &disk.point, &over);
         thread::sleep(Duration::from_secs(1));
         let (rows, path, over) = (&rows, &path, &over);
         let read = |seed| scope.spawn(move || reads(rows, path, seed, over));
