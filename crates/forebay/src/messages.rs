@@ -11,21 +11,19 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use log::Level;
 
-use crate::sys::fork::Process;
-use crate::sys::lock::{LockGuard, assert_none_held, lock_of_all};
+use crate::sys::lock::{PerProcess, assert_none_held};
 use crate::sys::panics::contain;
 use crate::sys::signals;
 
 /// Most messages that wait to be told.
 const WAITING_MAX: usize = 64;
 
-static QUEUE: Mutex<Queue> = Mutex::new(Queue::new());
+static QUEUE: PerProcess<Queue> = PerProcess::new();
 
 /// Impossible states that were met.
 static BUGS: AtomicU64 = AtomicU64::new(0);
@@ -42,10 +40,11 @@ enum Message {
     Call(Box<dyn FnOnce() + Send>),
 }
 
+#[derive(Default)]
 struct Queue {
     waiting: VecDeque<Message>,
-    /// The process of the thread that delivers them.
-    thread: Option<Process>,
+    /// Whether there is a thread that delivers them.
+    has_thread: bool,
 }
 
 /// Something that an operator should do something about.
@@ -71,17 +70,14 @@ fn tell(level: Level, text: String) {
 
 fn send(message: Message) {
     // What is lost is dropped without the lock: some of it is the program's.
-    let pushed = match queue() {
-        Some(mut queue) => queue.push(message),
-        None => Err(message),
-    };
+    let pushed = QUEUE.lock().push(message);
     let (starts, mut lost) = match pushed {
         Ok(starts) => (starts, VecDeque::new()),
         Err(message) => (false, VecDeque::from([message])),
     };
     let builder = || thread::Builder::new().name(String::from("forebay-log"));
     if starts && signals::blocked(|| builder().spawn(run)).is_err() {
-        lost = queue().map(|mut queue| queue.give_up()).unwrap_or_default();
+        lost = QUEUE.lock().give_up();
     }
     LOST.fetch_add(lost.len() as u64, Ordering::Relaxed);
     contain(|| drop(lost));
@@ -121,14 +117,10 @@ pub(crate) fn meets_a_bug(act: impl FnOnce()) -> bool {
     bugs() > before && has_panicked == cfg!(debug_assertions)
 }
 
-fn queue() -> Option<LockGuard<'static, Queue>> {
-    lock_of_all(&QUEUE)
-}
-
 /// The thread's life: until there is nothing more to log.
 fn run() {
     loop {
-        let next = queue().and_then(|mut queue| queue.pop());
+        let next = QUEUE.lock().pop();
         let Some(message) = next else { return };
         contain(|| message.deliver());
         let lost = lost();
@@ -155,10 +147,6 @@ impl Message {
 }
 
 impl Queue {
-    const fn new() -> Self {
-        Self { waiting: VecDeque::new(), thread: None }
-    }
-
     /// Returns whether a thread is to be started; or the message, for which
     /// there is no room.
     fn push(&mut self, message: Message) -> Result<bool, Message> {
@@ -166,22 +154,21 @@ impl Queue {
             return Err(message);
         }
         self.waiting.push_back(message);
-        let here = Process::current();
-        Ok(self.thread.replace(here) != Some(here))
+        Ok(!mem::replace(&mut self.has_thread, true))
     }
 
     /// The next message; without one, the thread is to end.
     fn pop(&mut self) -> Option<Message> {
         let next = self.waiting.pop_front();
         if next.is_none() {
-            self.thread = None;
+            self.has_thread = false;
         }
         next
     }
 
     /// There is no thread to be had: the messages that are lost by that.
     fn give_up(&mut self) -> VecDeque<Message> {
-        self.thread = None;
+        self.has_thread = false;
         mem::take(&mut self.waiting)
     }
 }

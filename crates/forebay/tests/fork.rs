@@ -130,6 +130,7 @@ fn a_child_looks_at_its_own_disks_whenever_it_was_forked() {
     let class = scheduler.add_class("class", 100).unwrap();
     drop(class.admit(Op::Write, 1 << 30).unwrap());
     assert!(is_looking());
+    let unknown_because = scheduler.snapshot().disks[0].traffic.unknown_because.clone();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -144,10 +145,10 @@ fn a_child_looks_at_its_own_disks_whenever_it_was_forked() {
                     let class = own.add_class("class", 100).unwrap();
                     drop(class.admit(Op::Write, 4096).unwrap());
                     let traffic = own.snapshot().disks[0].traffic.clone();
-                    // the parent may have had the lock, or there is no disk here
-                    let is_hidden = traffic.unknown_because.is_some();
                     let is_own = traffic.written.admitted <= 4096;
-                    scheduler.snapshot().disks.is_empty() && is_own && (is_hidden || is_looking())
+                    // without a disk below `/` that is unknown in the parent, too
+                    let is_as_known = traffic.unknown_because == unknown_because;
+                    scheduler.snapshot().disks.is_empty() && is_own && is_as_known && is_looking()
                 });
             }
         }));

@@ -1,6 +1,6 @@
 //! The table of all disks of the process, and who looks at it.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use forebay_block::{Machine, Stack};
 use forebay_core::Time;
@@ -16,19 +16,17 @@ use crate::messages;
 use crate::metrics::{DeviceTraffic, Held};
 use crate::registry::{Applied, ClassRecord, DiskRecord, Shared};
 use crate::sys::clock::Clock;
-use crate::sys::fork::Process;
-use crate::sys::lock::lock_of_all;
+use crate::sys::lock::PerProcess;
 use crate::sys::ticker;
 
 /// Looks are counted as a tick if so long apart.
 const TICK_NANOS: u64 = 900_000_000;
 
-static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
+static WATCH: PerProcess<Option<Watch>> = PerProcess::new();
 
 /// The disks of all schedulers of a process.
 #[derive(Debug)]
 struct Watch {
-    process: Process,
     schedulers: Vec<Weak<Shared>>,
     units: Vec<Unit>,
     /// Reads and writes of this process that no disk has shown.
@@ -43,7 +41,7 @@ struct Watch {
 /// Sees from now on to what is done to these disks of `scheduler`.
 pub(crate) fn watch(scheduler: &Arc<Shared>, applied: &[Applied]) {
     let (machine, now) = (Machine::this(), Clock::of_process().now());
-    let Some(mut all) = lock_of_all(&WATCH) else { return };
+    let mut all = WATCH.lock();
     let watch = Watch::here(&mut all, &machine, now);
     watch.schedulers.retain(|of| of.strong_count() > 0);
     if !watch.schedulers.iter().any(|of| of.as_ptr() == Arc::as_ptr(scheduler)) {
@@ -61,9 +59,7 @@ pub(crate) fn snapshot_of(
     classes: &[Arc<ClassRecord>],
 ) -> Vec<(DeviceTraffic, Vec<u64>)> {
     let now = Clock::of_process().now();
-    let Some(mut all) = lock_of_all(&WATCH) else {
-        return disks.iter().map(|_| (not_known(), vec![0; classes.len()])).collect();
-    };
+    let mut all = WATCH.lock();
     let watch = Watch::here(&mut all, &Machine::this(), now);
     let kept = watch.look(&Machine::this(), now);
     let unattributed = watch.unattributed();
@@ -80,14 +76,14 @@ pub(crate) fn snapshot_of(
 }
 
 fn not_known() -> DeviceTraffic {
-    let why = String::from("the process was forked while its parent looked at its disks");
+    let why = String::from("its devices are not observed yet");
     DeviceTraffic { unknown_because: Some(why), ..DeviceTraffic::default() }
 }
 
 /// Once a second. Whether there is anything to look at.
 fn tick() -> bool {
     let (machine, now) = (Machine::this(), Clock::of_process().now());
-    let Some(mut all) = lock_of_all(&WATCH) else { return false };
+    let mut all = WATCH.lock();
     let watch = Watch::here(&mut all, &machine, now);
     let kept = watch.look(&machine, now);
     let schedulers: Vec<_> = watch.schedulers.iter().filter_map(Weak::upgrade).collect();
@@ -96,7 +92,7 @@ fn tick() -> bool {
     drop(all);
     // Without the table's lock, as it asks the queues' owners.
     let held: Vec<_> = schedulers.iter().flat_map(|of| held_of(of, with_all)).collect();
-    if let Some(watch) = lock_of_all(&WATCH).as_mut().and_then(|all| all.as_mut()) {
+    if let Some(watch) = WATCH.lock().as_mut() {
         said.extend(watch.held.look(now, held.iter().cloned()));
         if with_all {
             said.extend(watch.mean_held.look(held.iter().cloned()));
@@ -147,14 +143,8 @@ fn held_of(
 }
 
 impl Watch {
-    /// That of this process; a child has none of its parent's.
     fn here<'a>(all: &'a mut Option<Self>, machine: &Machine, now: Time) -> &'a mut Self {
-        let process = Process::current();
-        if all.as_ref().is_some_and(|watch| watch.process != process) {
-            std::mem::forget(all.take());
-        }
         all.get_or_insert_with(|| Self {
-            process,
             schedulers: Vec::new(),
             units: Vec::new(),
             own: Default::default(),

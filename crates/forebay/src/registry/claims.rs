@@ -1,16 +1,15 @@
 //! Warns of two budgets for one disk.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forebay_block::{Layer, Stack};
 
 use crate::messages;
 use crate::sys::fork::Process;
-use crate::sys::lock::lock_of_all;
+use crate::sys::lock::PerProcess;
 
 /// What the disks of all schedulers of this process lie on.
-static ALL: Mutex<Vec<Claim>> = Mutex::new(Vec::new());
+static ALL: PerProcess<Vec<Claim>> = PerProcess::new();
 static SCHEDULERS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
@@ -35,9 +34,7 @@ impl Claims {
 
     /// Forgets what `disk` lies on.
     pub(crate) fn remove(&self, disk: &str) {
-        if let Some(mut all) = lock_of_all(&ALL) {
-            all.retain(|claim| claim.scheduler != self.scheduler || claim.disk != disk);
-        }
+        ALL.lock().retain(|claim| claim.scheduler != self.scheduler || claim.disk != disk);
     }
 
     /// Notes that `disk` lies on `stack`, and warns if it is the first to say so and another disk
@@ -49,7 +46,7 @@ impl Claims {
     }
 
     fn note(&self, disk: &str, stack: &Stack) -> Option<String> {
-        let mut all = lock_of_all(&ALL)?;
+        let mut all = ALL.lock();
         let mut warning = None;
         for layer in &stack.layers {
             let is_mine = |claim: &&Claim| claim.scheduler == self.scheduler && claim.disk == disk;
@@ -83,10 +80,8 @@ impl Claims {
 
 impl Drop for Claims {
     fn drop(&mut self) {
-        if self.process.is_here()
-            && let Some(mut all) = lock_of_all(&ALL)
-        {
-            all.retain(|claim| claim.scheduler != self.scheduler);
+        if self.process.is_here() {
+            ALL.lock().retain(|claim| claim.scheduler != self.scheduler);
         }
     }
 }

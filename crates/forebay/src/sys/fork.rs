@@ -52,11 +52,6 @@ impl Process {
         FORKS.load(Ordering::Relaxed) == self.0
     }
 
-    /// Whether it is a child of one that had anything of the library.
-    pub(super) const fn is_child(self) -> bool {
-        self.0 > 0
-    }
-
     pub(crate) fn check(self) -> Result<(), Forked> {
         if self.is_here() { Ok(()) } else { Err(Forked) }
     }

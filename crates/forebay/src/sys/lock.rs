@@ -13,14 +13,13 @@
 use std::cell::Cell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
 use super::fork::Process;
-
-/// How often a child tries a lock of the whole process, which it may have found locked for ever.
-const TRIES: u32 = 1000;
 
 /// State behind a lock, of the process that made it.
 pub(crate) struct Lock<T> {
@@ -75,7 +74,11 @@ impl<T: Default> Lock<T> {
         if !self.process.is_here() {
             return Some(LockGuard::empty());
         }
-        unless_locked(&self.mutex)
+        match self.mutex.try_lock() {
+            Ok(guard) => Some(LockGuard::of(guard)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(LockGuard::of(poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
@@ -91,26 +94,34 @@ impl<T> fmt::Debug for Lock<T> {
     }
 }
 
-/// Locks what the whole process has, also a child; `None` if that cannot be: in a child whose
-/// parent held the lock when it forked.
-pub(crate) fn lock_of_all<T>(all: &'static Mutex<T>) -> Option<LockGuard<'static, T>> {
-    if !Process::current().is_child() {
-        return Some(LockGuard::of(all.lock().unwrap_or_else(PoisonError::into_inner)));
-    }
-    for _ in 0..TRIES {
-        match unless_locked(all) {
-            None => thread::yield_now(),
-            locked => return locked,
-        }
-    }
-    None
-}
+/// State of the whole process, behind a lock. A forked child begins with an empty state of its own.
+/// Its parent's is kept there for ever, as a thread that is not there may have locked it.
+pub(crate) struct PerProcess<T>(AtomicPtr<Lock<T>>);
 
-fn unless_locked<T>(mutex: &Mutex<T>) -> Option<LockGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(guard) => Some(LockGuard::of(guard)),
-        Err(TryLockError::Poisoned(poisoned)) => Some(LockGuard::of(poisoned.into_inner())),
-        Err(TryLockError::WouldBlock) => None,
+impl<T: Default + Send> PerProcess<T> {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    pub(crate) fn lock(&'static self) -> LockGuard<'static, T> {
+        let mut found = self.0.load(Ordering::Acquire);
+        loop {
+            // SAFETY: it is null, or was leaked below and is never freed.
+            if let Some(lock) = unsafe { found.as_ref() }
+                && lock.process.is_here()
+            {
+                return lock.lock_here().into();
+            }
+            let own = Box::into_raw(Box::<Lock<T>>::default());
+            match self.0.compare_exchange(found, own, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => found = own,
+                Err(others) => {
+                    // SAFETY: it comes from a box, and no other thread has seen it.
+                    drop(unsafe { Box::from_raw(own) });
+                    found = others;
+                }
+            }
+        }
     }
 }
 
@@ -236,6 +247,8 @@ pub(crate) fn assert_none_held() {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     #[test]
@@ -249,5 +262,33 @@ mod tests {
         drop(guard);
         assert_none_held();
         assert_eq!(*lock.lock(), 7);
+    }
+
+    #[test]
+    fn a_child_has_a_state_of_its_own_though_a_thread_of_its_parent_held_the_lock() {
+        static STATE: PerProcess<u32> = PerProcess::new();
+        *STATE.lock() = 7;
+        let (locked, is_locked) = mpsc::channel();
+        let (end, is_over) = mpsc::channel::<()>();
+        let holder = thread::spawn(move || {
+            let _guard = STATE.lock();
+            locked.send(()).unwrap();
+            let _ = is_over.recv();
+        });
+        is_locked.recv().unwrap();
+        // SAFETY: the child takes the lock, which is what is tested, and ends at once.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let found = *STATE.lock();
+            *STATE.lock() = 1;
+            // SAFETY: ends the child without what its parent does at its end.
+            unsafe { libc::_exit(i32::from(found != 0 || *STATE.lock() != 1)) }
+        }
+        let mut status = -1;
+        // SAFETY: waits for that child, and writes a number of this function.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        drop(end);
+        holder.join().unwrap();
+        assert_eq!((status, *STATE.lock()), (0, 7));
     }
 }

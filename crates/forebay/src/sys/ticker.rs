@@ -1,11 +1,10 @@
 //! A thread that looks once a second at what nobody else looks at.
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use crate::sys::fork::Process;
-use crate::sys::lock::lock_of_all;
+use crate::sys::lock::PerProcess;
 use crate::sys::panics::contain;
 use crate::sys::signals;
 
@@ -14,8 +13,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Looks; whether there is something to look at.
 static LOOK: OnceLock<fn() -> bool> = OnceLock::new();
-/// The process that has the thread.
-static THREAD: Mutex<Option<Process>> = Mutex::new(None);
+/// Whether the process has the thread.
+static IS_RUNNING: PerProcess<bool> = PerProcess::new();
 
 /// Has `look` called each second as long as it says that there is something to look at, once the
 /// thread is [started](start).
@@ -26,11 +25,11 @@ pub(crate) fn set(look: fn() -> bool) {
 /// Starts the thread, if there may be something to look at and this process has none. Where none
 /// is to be had nobody looks.
 pub(crate) fn start() {
-    let (Some(look), here) = (LOOK.get(), Process::current()) else { return };
-    let Some(mut thread) = lock_of_all(&THREAD) else { return };
+    let Some(look) = LOOK.get() else { return };
+    let mut is_running = IS_RUNNING.lock();
     let builder = || thread::Builder::new().name(String::from("forebay-look"));
-    if *thread != Some(here) && signals::blocked(|| builder().spawn(move || run(*look))).is_ok() {
-        *thread = Some(here);
+    if !*is_running {
+        *is_running = signals::blocked(|| builder().spawn(move || run(*look))).is_ok();
     }
 }
 
@@ -42,9 +41,9 @@ fn run(look: fn() -> bool) {
             continue;
         }
         // Who has something to look at since then has not asked for a thread yet.
-        let Some(mut thread) = lock_of_all(&THREAD) else { return };
+        let mut is_running = IS_RUNNING.lock();
         if is_over() {
-            *thread = None;
+            *is_running = false;
             return;
         }
     }
