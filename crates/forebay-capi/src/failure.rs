@@ -87,6 +87,7 @@ impl From<DeleteError> for Failure {
             DeleteErrorCause::Full { .. } => FOREBAY_E_BUSY,
             DeleteErrorCause::Forked(_) => FOREBAY_E_HANDLE,
             DeleteErrorCause::WaitsForItself => FOREBAY_E_DEADLOCK,
+            DeleteErrorCause::Panicked => FOREBAY_E_INTERNAL,
             _ => FOREBAY_E_SYSTEM,
         };
         Self { errno: error.errno().unwrap_or(0), ..Self::of(code, &error) }

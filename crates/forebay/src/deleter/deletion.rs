@@ -198,6 +198,16 @@ impl Target {
         });
     }
 
+    /// What would have ended it panicked.
+    pub(super) fn note_panic(&self) {
+        self.change(|inner| {
+            if inner.progress.state != DeletionState::Ended {
+                inner.progress.state = DeletionState::Ended;
+                inner.error.get_or_insert(DeleteErrorCause::Panicked);
+            }
+        });
+    }
+
     fn change(&self, change: impl FnOnce(&mut Inner)) {
         let mut inner = self.inner.lock();
         let before = inner.progress.state;

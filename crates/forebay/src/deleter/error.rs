@@ -61,6 +61,10 @@ pub enum DeleteErrorCause {
     /// for itself. The deletion itself continues.
     #[error("{WaitsForItself}")]
     WaitsForItself,
+    /// A bug in forebay ended the thread that deletes. What was moved to a trash is there, and the
+    /// next [`empty_trash`](crate::Deleter::empty_trash) finds it.
+    #[error("the thread that deletes has panicked, which is a bug in forebay; please report it")]
+    Panicked,
     /// This is a child of the process that made the deleter.
     #[error(transparent)]
     Forked(#[from] Forked),

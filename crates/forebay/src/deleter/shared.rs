@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
 
 use super::deletion::{DeletedHow, Target};
 use super::error::DeleteErrorCause;
@@ -15,6 +15,9 @@ use crate::metrics::{DiscardCounts, Waiting};
 use crate::permit::Parking;
 use crate::sys::fork::Process;
 use crate::sys::lock::Lock;
+
+/// With fewer targets none of them is looked at for whether it is still there.
+const TARGETS_MIN: usize = 64;
 
 /// What the thread is asked for.
 pub(super) enum Job {
@@ -48,9 +51,23 @@ struct Inbox {
     jobs: VecDeque<Job>,
     /// Files that are not deleted yet.
     files: usize,
+    /// Of all jobs, also those that the thread has taken, and some that have ended.
+    targets: Vec<Weak<Target>>,
+    /// With as many targets those that are gone are removed.
+    targets_max: usize,
     /// The thread's, while there is one.
     parking: Option<Arc<Parking>>,
     running: bool,
+}
+
+impl Inbox {
+    fn remember(&mut self, target: &Arc<Target>) {
+        if self.targets.len() >= self.targets_max {
+            self.targets.retain(|target| target.strong_count() > 0);
+            self.targets_max = (2 * self.targets.len()).max(TARGETS_MIN);
+        }
+        self.targets.push(Arc::downgrade(target));
+    }
 }
 
 impl Shared {
@@ -97,6 +114,7 @@ impl Shared {
                 continue;
             }
             inbox.files += 1;
+            inbox.remember(job.target());
             inbox.jobs.push_back(job);
         }
         let starts = !inbox.running && !inbox.jobs.is_empty();
@@ -115,11 +133,14 @@ impl Shared {
         self.inbox.lock().parking = Some(Arc::clone(parking));
     }
 
-    /// The thread ended without having done all.
+    /// The thread ended without having done all: what is not done fails.
     pub(super) fn note_panic(&self) {
-        messages::report_invariant("a deleter's thread panicked");
         let mut inbox = self.inbox.lock();
-        (inbox.running, inbox.parking) = (false, None);
+        let Inbox { jobs, targets, .. } = std::mem::take(&mut *inbox);
+        drop(inbox);
+        drop(jobs);
+        targets.iter().filter_map(Weak::upgrade).for_each(|target| target.note_panic());
+        messages::report_invariant("a deleter's thread panicked");
     }
 
     /// There is no thread to be had.
@@ -185,5 +206,39 @@ impl Shared {
     pub(super) fn forget(&self) {
         let mut inbox = self.inbox.lock();
         inbox.files = inbox.files.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::deleter::Deletion;
+    use crate::messages::meets_a_bug;
+
+    #[test]
+    fn deletions_of_a_thread_that_panicked_fail_and_those_that_ended_stay_so() {
+        let scheduler = Scheduler::builder().build().unwrap();
+        let class = scheduler.add_class("deletes", 100).unwrap();
+        let shared = Shared::new(class, DeleterOptions::new());
+        let targets: Vec<_> =
+            ["ended", "taken", "waiting"].map(|path| Arc::new(Target::new(path.into()))).into();
+        assert!(shared.ask(targets.iter().map(|of| Job::Delete(Arc::clone(of))).collect()));
+        shared.end(&targets[0], Ok(DeletedHow::Truncated));
+        // as it unwinds
+        drop(shared.take_jobs(2));
+        assert!(meets_a_bug(|| shared.note_panic()));
+        let results = targets.into_iter().map(|target| {
+            let deletion = Deletion::of(target);
+            assert_eq!(deletion.progress().state, crate::DeletionState::Ended);
+            deletion.wait().map_err(|error| error.to_string())
+        });
+        let results: Vec<_> = results.collect();
+        assert_eq!(results[0].as_ref().map(|deleted| deleted.files), Ok(1));
+        for (path, result) in ["taken", "waiting"].into_iter().zip(&results[1..]) {
+            let expected = format!("cannot delete {path}: {}", DeleteErrorCause::Panicked);
+            assert_eq!(result.as_ref().unwrap_err(), &expected);
+        }
+        assert!(shared.ask(vec![Job::Drain(Arc::new(Target::new("next".into())))]));
     }
 }

@@ -35,6 +35,8 @@ fn work(shared: &Arc<Shared>) {
     shared.begin(&parking);
     let mut worker = Worker::new(Arc::clone(shared), parking);
     if contain(|| worker.run()).is_none() {
+        // Its claims of files in a trash end first.
+        contain(|| worker.abandon());
         shared.note_panic();
     }
 }
@@ -81,6 +83,13 @@ impl Worker {
                 self.sleep_until(Some(idle_since.plus_nanos(IDLE_MAX)));
             }
         }
+    }
+
+    /// Lets go of all files, which it will not delete any more.
+    fn abandon(mut self) {
+        let opened = self.opened.drain(..).map(|file| file.item);
+        let items: Vec<_> = opened.chain(self.queue.drain(..)).collect();
+        items.into_iter().for_each(|item| drop(self.forget(item)));
     }
 
     /// Sleeps until then or until a job comes, if there is none yet.
