@@ -1,10 +1,12 @@
 //! The text of one file: reading it, parsing it, saying what is wrong with it.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::ops::RangeInclusive;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use rustix::fs::{OFlags, fcntl_setfl};
 use serde::de::DeserializeOwned;
 
 use crate::deserializer::from_tree;
@@ -15,11 +17,11 @@ use crate::{ConfigError, Located, Position};
 /// The largest file that is read, in bytes. Real ones are a few kilobytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 
-/// Reads the file at `path`, a configuration file.
+/// Reads the file at `path`, a configuration file. It may be a pipe that a program writes into.
 ///
 /// # Errors
-/// The file cannot be opened or read, is longer than [`MAX_FILE_BYTES`], empty, or no UTF-8
-/// text.
+/// The file cannot be opened or read, is a pipe that no program has open for writing, longer than
+/// [`MAX_FILE_BYTES`], empty, or no UTF-8 text.
 pub fn read(path: &Path) -> Result<String, ConfigError> {
     read_at_most(path, MAX_FILE_BYTES)
 }
@@ -27,15 +29,12 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
 /// Reads the file at `path`, which may have `bytes_max` bytes.
 ///
 /// # Errors
-/// The file cannot be opened or read, is longer than that, empty, or no UTF-8 text.
+/// As for [`read`], with that length.
 pub fn read_at_most(path: &Path, bytes_max: usize) -> Result<String, ConfigError> {
     let name = path.display().to_string();
-    let fail = |error: std::io::Error| {
+    let bytes = read_bytes(path, bytes_max as u64 + 1).map_err(|error| {
         ConfigError::whole_file(&name, format!("cannot be read: {error}; check the path"))
-    };
-    let mut bytes = Vec::new();
-    let bound = bytes_max as u64 + 1;
-    File::open(path).and_then(|f| f.take(bound).read_to_end(&mut bytes)).map_err(fail)?;
+    })?;
     // no text has it in any of its usual encodings but UTF-16
     if bytes.contains(&0) {
         let message = "a binary file, or text in UTF-16; expected UTF-8 text; is this the right \
@@ -56,6 +55,29 @@ pub fn read_at_most(path: &Path, bytes_max: usize) -> Result<String, ConfigError
         Some(rest) => Ok(rest.to_owned()),
         None => Ok(text),
     }
+}
+
+/// The first bytes of a file. Of a pipe it waits for them only while a program can write into it.
+fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    // Otherwise opening a pipe waits until a program opens it for writing.
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    let kind = file.metadata()?.file_type();
+    let waits = kind.is_fifo() || file.is_terminal();
+    let mut bytes = Vec::new();
+    let mut file = file.take(bytes_max);
+    let read = match file.read_to_end(&mut bytes) {
+        Err(error) if waits && error.kind() == ErrorKind::WouldBlock => {
+            fcntl_setfl(file.get_ref(), OFlags::empty())?;
+            file.read_to_end(&mut bytes)
+        }
+        read => read,
+    };
+    read?;
+    if bytes.is_empty() && kind.is_fifo() {
+        return Err(io::Error::other("it is a pipe that no program writes into"));
+    }
+    Ok(bytes)
 }
 
 /// Parses the YAML `text` of the file called `file`: [`Source::parse`] for callers that make no

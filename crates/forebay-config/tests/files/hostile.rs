@@ -1,10 +1,15 @@
 //! Files that nobody wrote with good intent. Each is refused, and none brings the reader down.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use forebay_config::{ConfigError, MAX_FILE_BYTES, parse, read};
 use proptest::prelude::*;
+use rustix::fs::{FileType, Mode};
 use serde::Deserialize;
 
 /// A type that follows a file wherever it goes.
@@ -119,6 +124,27 @@ fn files_that_cannot_be_read() -> std::io::Result<()> {
     let endless = read(Path::new("/dev/zero")).map_err(|error| error.message);
     assert!(endless.is_err_and(|message| message.starts_with("a binary file")));
     Ok(())
+}
+
+#[test]
+fn a_pipe_is_read_if_a_program_writes_into_it_and_is_not_waited_for_otherwise() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+        .unwrap();
+    let said = read(&pipe).unwrap_err().message;
+    let expected = "cannot be read: it is a pipe that no program writes into; check the path";
+    assert_eq!(said, expected);
+    // As for a process substitution of a shell, whose program writes later.
+    let mut writer = File::options().read(true).write(true).open(&pipe).unwrap();
+    let reader = {
+        let pipe = pipe.clone();
+        thread::spawn(move || read(&pipe))
+    };
+    thread::sleep(Duration::from_millis(50));
+    writer.write_all(b"a: 1\n").unwrap();
+    drop(writer);
+    assert_eq!(reader.join().unwrap().as_deref(), Ok("a: 1\n"));
 }
 
 proptest! {
