@@ -7,6 +7,7 @@
 
 mod connection;
 mod page;
+mod signals;
 
 use std::cmp::Reverse;
 use std::io;
@@ -103,7 +104,7 @@ impl Endpoint {
             listen_again_at: None,
         };
         let builder = std::thread::Builder::new().name("forebay-metrics".into());
-        let thread = builder.spawn(move || server.run(Page::new(text)))?;
+        let thread = signals::blocked(|| builder.spawn(move || server.run(Page::new(text))))?;
         Ok(Self { address, stop, thread: Some(thread), process: std::process::id() })
     }
 

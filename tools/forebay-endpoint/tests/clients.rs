@@ -297,6 +297,23 @@ fn slow_readers_of_an_old_text_are_disconnected() {
 }
 
 #[test]
+fn signals_of_the_process_are_not_taken_by_the_thread() {
+    let _endpoint = patient("text");
+    let mut masks = Vec::new();
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        // Threads of other tests end meanwhile.
+        let status = std::fs::read_to_string(thread.unwrap().path().join("status"));
+        let status = status.unwrap_or_default();
+        let field = |key| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        if field("Name:") == Some("forebay-metrics") {
+            masks.push(u64::from_str_radix(field("SigBlk:").unwrap(), 16).unwrap());
+        }
+    }
+    let blocks = |signal: i32| masks.iter().all(|mask| mask & (1 << (signal - 1)) != 0);
+    assert!(!masks.is_empty() && blocks(libc::SIGINT) && blocks(libc::SIGTERM), "{masks:x?}");
+}
+
+#[test]
 fn a_child_that_drops_an_endpoint_leaves_the_parents() {
     let mut endpoint = Some(patient("text"));
     let address = endpoint.as_ref().unwrap().address();

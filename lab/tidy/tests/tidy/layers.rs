@@ -77,7 +77,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "internals",
         ],
     ),
-    ("forebay-endpoint", &["page", "connection"]),
+    ("forebay-endpoint", &["page", "connection", "signals"]),
     ("generate", &["files", "*"]),
     (
         "forebay-driver",
