@@ -176,6 +176,14 @@ class _Member(_Handle):
         check(library.forebay_remove(self._handle))
 
 
+class _Parent(_Handle):
+    def add_class(self, name: str, shares: int) -> Class:
+        return Class(made(library.forebay_class_add, self._handle, *_text(name), unsigned(shares, 32)))
+
+    def add_group(self, name: str, shares: int) -> Group:
+        return Group(made(library.forebay_group_add, self._handle, *_text(name), unsigned(shares, 32)))
+
+
 class Class(_Asks, _Member):
     """A priority class."""
 
@@ -223,14 +231,8 @@ class Class(_Asks, _Member):
         return Deleter(made(library.forebay_deleter_new, self._handle, byref(options)))
 
 
-class Group(_Member):
+class Group(_Parent, _Member):
     """A group of classes, which competes as one class with its shares."""
-
-    def add_class(self, name: str, shares: int) -> Class:
-        return Class(made(library.forebay_class_add, self._handle, *_text(name), unsigned(shares, 32)))
-
-    def add_group(self, name: str, shares: int) -> Group:
-        return Group(made(library.forebay_group_add, self._handle, *_text(name), unsigned(shares, 32)))
 
 
 class Writer(_Handle):
@@ -310,7 +312,7 @@ class Snapshot:
     classes: dict[str, dict[str, ClassStats]]
 
 
-class Scheduler(_Asks):
+class Scheduler(_Parent, _Asks):
     """Disks, and the classes that share them. Its own `admit` uses the class that the thread has entered."""
 
     @classmethod
@@ -331,12 +333,6 @@ class Scheduler(_Asks):
     def reload(self, path: _Path) -> None:
         """Reads the figures of the disks from a file of I/O properties, without stopping I/O."""
         check(library.forebay_scheduler_reload(self._handle, *_path(path)))
-
-    def add_class(self, name: str, shares: int) -> Class:
-        return Class(made(library.forebay_class_add, self._handle, *_text(name), unsigned(shares, 32)))
-
-    def add_group(self, name: str, shares: int) -> Group:
-        return Group(made(library.forebay_group_add, self._handle, *_text(name), unsigned(shares, 32)))
 
     def find_class(self, name: str) -> Class:
         return Class(made(library.forebay_class_find, self._handle, *_text(name)))
