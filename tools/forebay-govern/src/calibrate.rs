@@ -75,7 +75,7 @@ pub fn calibrate(
     is_ended: &dyn Fn() -> bool,
     say: &mut dyn FnMut(String),
 ) -> Result<Calibrated, GovernError> {
-    let mut governed = Governed::begin(plan, machine)?;
+    let mut governed = Governed::begin(plan, machine, say)?;
     let done = Run::begin(&mut governed, load, is_ended)
         .and_then(|mut run| if all_of_grid { run.measure_grid(say) } else { run.search(say) });
     governed.end(done)
@@ -93,7 +93,7 @@ struct Run<'a, 'b> {
     left: Duration,
 }
 
-/// A process that makes load. It ends when this value is dropped.
+/// A process that makes load. It ends when this value is dropped, and with the thread that started it.
 struct Job {
     name: &'static str,
     child: Child,
@@ -246,6 +246,7 @@ impl Job {
         command.arg("bench").arg(&file).args(&load.place);
         command.args(["--policy", "none", "--compare", "off", "--format", "json", "--shards", "1"]);
         command.args(["--warmup", "0s", "--duration", &format!("{}s", 2 * BUDGET.as_secs())]);
+        command.args(["--end-with", &std::process::id().to_string()]);
         if load.is_device {
             command.args(["--share-device", &format!("{}/{}", index + 1, WEIGHTS.len())]);
         }

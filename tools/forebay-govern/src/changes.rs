@@ -81,14 +81,18 @@ pub(crate) struct Changes<F> {
 }
 
 impl<F: Files> Changes<F> {
-    /// Begins, after restoring the changes that an earlier governor of the disk has left.
+    /// Begins, after restoring the changes that an earlier governor of the disk has left, which `say`
+    /// gets.
     pub(crate) fn begin(
         files: F,
         state: StateFile,
         disk: &str,
         number: &str,
+        say: &mut dyn FnMut(String),
     ) -> Result<Self, GovernError> {
-        put_back(&files, &state)?;
+        if let Some(left) = put_back(&files, &state)?.filter(|left| !left.is_empty()) {
+            say(format!("a governor of {disk} was killed; put back: {}", left.join(", ")));
+        }
         let found = Found {
             boot: trimmed(&files, Path::new(BOOT)),
             sequence: sequence(&files, disk),
@@ -241,33 +245,33 @@ impl Kind {
 }
 
 impl Change {
-    /// Restores the setting, if it still exists and differs from the recorded one.
-    fn put_back(&self, files: &impl Files, found: &Found) -> io::Result<()> {
+    /// Restores the setting, if it still exists and differs from the recorded one. Returns whether it did.
+    fn put_back(&self, files: &impl Files, found: &Found) -> io::Result<bool> {
         let is_other_disk = || sequence(files, &found.disk) != found.sequence;
         match self {
             Self::Setting { path, kind, found: before } => {
                 let is_of_disk = path.starts_with("/sys/block")
                     || matches!(kind, Kind::Weight | Kind::Qos | Kind::Model);
                 if is_of_disk && is_other_disk() {
-                    return Ok(());
+                    return Ok(false);
                 }
                 if kind.found(&files.read(path)?, &found.number) == *before {
-                    return Ok(());
+                    return Ok(false);
                 }
                 match files.write(path, before) {
                     // Other programs use the controller that this governor has enabled.
-                    Err(error) if *kind == Kind::Controller && is_busy(&error) => Ok(()),
-                    written => written,
+                    Err(error) if *kind == Kind::Controller && is_busy(&error) => return Ok(false),
+                    written => written?,
                 }
             }
-            Self::Directory { path, is_load: true } => files.remove_load(path),
+            Self::Directory { path, is_load: true } => files.remove_load(path)?,
             Self::Directory { path, .. } => {
                 // Processes that were started there in the meantime are moved too.
                 let home = found.home(files, path);
                 for pid in files.read(&path.join("cgroup.procs"))?.lines() {
                     files.write(&home.join("cgroup.procs"), pid).or_else(unless_gone)?;
                 }
-                files.remove_directory(path)
+                files.remove_directory(path)?;
             }
             Self::Process { pid, started, from, to } => {
                 let procs = files.read(&to.join("cgroup.procs"))?;
@@ -275,11 +279,12 @@ impl Change {
                 if start_of(files, *pid)? != Some(*started)
                     || !procs.lines().any(|one| one == pid.to_string())
                 {
-                    return Ok(());
+                    return Ok(false);
                 }
-                files.write(&from.join("cgroup.procs"), &pid.to_string())
+                files.write(&from.join("cgroup.procs"), &pid.to_string())?;
             }
         }
+        Ok(true)
     }
 }
 
@@ -299,10 +304,13 @@ fn unless_gone(error: io::Error) -> io::Result<()> {
     if is_gone(&error) { Ok(()) } else { Err(error) }
 }
 
-/// Restores the changes in the state file, the last one first, and removes the file. Returns whether
-/// there was one.
-pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, GovernError> {
-    let Some(text) = state.read()? else { return Ok(false) };
+/// Restores the changes in the state file, the last one first, and removes the file. Returns what it
+/// restored or removed; `None` without a file.
+pub(crate) fn put_back(
+    files: &impl Files,
+    state: &StateFile,
+) -> Result<Option<Vec<String>>, GovernError> {
+    let Some(text) = state.read()? else { return Ok(None) };
     let place = state.path.display();
     let found: Found = serde_json::from_str(&text).map_err(|error| {
         GovernError::Failed(format!(
@@ -310,15 +318,19 @@ pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, Go
         ))
     })?;
     let _alone = state.put_back_alone()?;
+    let (mut restored, mut failed) = (Vec::new(), Vec::new());
     // Settings do not survive a reboot.
     if trimmed(files, Path::new(BOOT)) == found.boot {
         let is_own = |change: &&Change| !change.is_needed_by_another(state, &found.boot);
-        let back = |change: &Change| match change.put_back(files, &found) {
-            Err(error) if !is_gone(&error) => Some(format!("{}: {error}", change.name())),
-            _ => None,
-        };
-        let own = found.changes.iter().rev().filter(is_own);
-        let failed: Vec<String> = own.filter_map(back).collect();
+        for change in found.changes.iter().rev().filter(is_own) {
+            match change.put_back(files, &found) {
+                Ok(true) => restored.push(change.name()),
+                Err(error) if !is_gone(&error) => {
+                    failed.push(format!("{}: {error}", change.name()))
+                }
+                _ => {}
+            }
+        }
         if !failed.is_empty() {
             let (failed, disk) = (failed.join(", "), &found.disk);
             return Err(GovernError::Failed(format!(
@@ -327,7 +339,7 @@ pub(crate) fn put_back(files: &impl Files, state: &StateFile) -> Result<bool, Go
         }
     }
     state.remove()?;
-    Ok(true)
+    Ok(Some(restored))
 }
 
 /// How the governor of another disk, which needs it too, has found whether cgroups have the controller.

@@ -83,11 +83,15 @@ pub(crate) struct Governed<'a> {
 
 impl<'a> Governed<'a> {
     /// Records the settings. It restores changes of an earlier governor, and makes none of its own yet.
-    pub(crate) fn begin(plan: &'a Plan, machine: &'a Machine) -> Result<Self, GovernError> {
+    pub(crate) fn begin(
+        plan: &'a Plan,
+        machine: &'a Machine,
+        say: &mut dyn FnMut(String),
+    ) -> Result<Self, GovernError> {
         let root = plan.check(machine)?;
         let disk = &plan.disk;
         let state = StateFile::lock(Path::new(STATE_DIRECTORY), &disk.name)?;
-        let mut changes = Changes::begin(Kernel::default(), state, &disk.name, &disk.number)?;
+        let mut changes = Changes::begin(Kernel::default(), state, &disk.name, &disk.number, say)?;
         // They are restored in reverse order, because turning io.cost off changes wbt, and a scheduler
         // changes the tags.
         for (kind, path) in [
@@ -158,7 +162,8 @@ pub fn restore(disk: &str) -> Result<bool, GovernError> {
         )));
     }
     require_root()?;
-    put_back(&Kernel::default(), &StateFile::lock(Path::new(STATE_DIRECTORY), name)?)
+    let state = StateFile::lock(Path::new(STATE_DIRECTORY), name)?;
+    Ok(put_back(&Kernel::default(), &state)?.is_some())
 }
 
 /// Only root may change the kernel's settings.

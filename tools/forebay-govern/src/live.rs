@@ -44,7 +44,7 @@ pub fn govern(
     is_ended: &dyn Fn() -> bool,
     say: &mut dyn FnMut(String),
 ) -> Result<(), GovernError> {
-    let mut governed = Governed::begin(plan, machine)?;
+    let mut governed = Governed::begin(plan, machine, say)?;
     let done = Live::begin(&mut governed, governing, say)
         .and_then(|mut live| live.run(governing.goal_class, is_ended, say));
     governed.end(done)

@@ -26,6 +26,7 @@ use forebay::engine::BackendChoice;
 use forebay::properties::DiskProperties;
 use forebay_core::{Policy, SHARDS_MAX};
 use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::console::{json, note, print};
 use crate::disk::Disk;
@@ -91,6 +92,9 @@ pub(crate) struct Options {
     /// use the rest
     #[arg(long, value_name = "N/M", requires = "overwrite_device", value_parser = DevicePart::parse)]
     share_device: Option<DevicePart>,
+    /// End when this process ends, which has started this one
+    #[arg(long, value_name = "PID", hide = true)]
+    end_with: Option<i32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,6 +112,9 @@ enum BackendName {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if let Some(parent) = options.end_with {
+        end_with(parent)?;
+    }
     if options.growth.is_asked() {
         let load = &options.load;
         load.check_report()?;
@@ -127,6 +134,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         (old, Some(jobs)) => measure(options, jobs, old.first()),
     };
     if options.diff.is_empty() { done } else { done.map_err(gate::undecided) }
+}
+
+/// Has the kernel end this process with the thread that started it, in the process `parent`.
+fn end_with(parent: i32) -> Result<(), Failure> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Failure::Run(format!("cannot follow process {parent}: {error}")))?;
+    // It may have ended before.
+    if getppid() == Pid::from_raw(parent) { Ok(()) } else { Err(Failure::Interrupted) }
 }
 
 /// Runs the load of the job file `jobs`, and compares it with the file `old` if there is one.

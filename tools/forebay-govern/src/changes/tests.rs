@@ -176,7 +176,15 @@ fn govern(changes: &mut Changes<Fake>) -> Result<(), GovernError> {
 }
 
 fn begin(fake: &Fake, dir: &Path) -> Result<Changes<Fake>, GovernError> {
-    Changes::begin(fake.clone(), StateFile::lock(dir, "sda").unwrap(), "sda", "8:0")
+    begin_and_say(fake, dir, &mut |_| ())
+}
+
+fn begin_and_say(
+    fake: &Fake,
+    dir: &Path,
+    say: &mut dyn FnMut(String),
+) -> Result<Changes<Fake>, GovernError> {
+    Changes::begin(fake.clone(), StateFile::lock(dir, "sda").unwrap(), "sda", "8:0", say)
 }
 
 const USERS: &str = "8:0 enable=1 ctrl=user min=90.00\n8:16 enable=0 ctrl=auto\n";
@@ -213,6 +221,21 @@ fn after_a_kill_at_any_write_everything_is_restored() {
 }
 
 #[test]
+fn the_next_governor_names_what_a_killed_one_has_left() {
+    let fake = Fake::new("", "default 100\n");
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("forebay");
+    let mut said = Vec::new();
+    let mut changes = begin_and_say(&fake, &dir, &mut |line| said.push(line)).unwrap();
+    changes.make(Path::new(OURS), true).unwrap();
+    changes.set(Kind::Qos, Path::new(QOS), "8:0 enable=1 ctrl=user min=80.00").unwrap();
+    drop(changes);
+    begin_and_say(&fake, &dir, &mut |line| said.push(line)).unwrap();
+    begin_and_say(&fake, &dir, &mut |line| said.push(line)).unwrap();
+    assert_eq!(said, [format!("a governor of sda was killed; put back: {QOS}, {OURS}")]);
+}
+
+#[test]
 fn a_new_disk_with_the_same_name_and_a_new_process_with_the_same_pid_are_left_alone() {
     let fake = Fake::new("", "default 100\n");
     let dir = tempfile::tempdir().unwrap();
@@ -226,11 +249,11 @@ fn a_new_disk_with_the_same_name_and_a_new_process_with_the_same_pid_are_left_al
     drop(changes);
     let stat = fake.get("/proc/41/stat").replace("777", "778");
     fake.put(Path::new("/proc/41/stat"), stat);
-    assert_eq!(put_back(&fake, &StateFile::lock(&dir, "sda").unwrap()), Ok(true));
+    assert!(put_back(&fake, &StateFile::lock(&dir, "sda").unwrap()).unwrap().is_some());
     assert_eq!((fake.get(QOS), fake.get(TAGS).as_str()), (qos, "4\n"));
     assert!(!fake.files.borrow().contains_key(&Path::new(OURS).join("io.weight")));
     assert_eq!(fake.get(CONTROL), "cpu memory\n");
-    assert_eq!(put_back(&fake, &StateFile::lock(&dir, "sda").unwrap()), Ok(false));
+    assert_eq!(put_back(&fake, &StateFile::lock(&dir, "sda").unwrap()), Ok(None));
 }
 
 #[test]
@@ -242,7 +265,7 @@ fn processes_whose_cgroup_has_gone_come_to_the_one_above() {
     // as systemd removes that of a service that has no process in it
     fake.files.borrow_mut().retain(|path, _| !path.starts_with("/cg/db"));
     fake.put(Path::new("/cg/cgroup.procs"), "");
-    assert_eq!(put_back(&fake, &StateFile::lock(&dir, "sda").unwrap()), Ok(true));
+    put_back(&fake, &StateFile::lock(&dir, "sda").unwrap()).unwrap();
     assert_eq!(fake.get("/cg/cgroup.procs"), "41\n");
     assert!(!fake.files.borrow().contains_key(&Path::new(OURS).join("cgroup.procs")));
 }
@@ -255,7 +278,8 @@ fn what_the_governor_of_another_disk_needs_stays_until_that_one_ends() {
         let dir = dir.path().join("forebay");
         let [one, other] = [("sda", "8:0"), ("sdb", "8:16")].map(|(disk, number)| {
             let state = StateFile::lock(&dir, disk).unwrap();
-            let mut changes = Changes::begin(fake.clone(), state, disk, number).unwrap();
+            let mut changes =
+                Changes::begin(fake.clone(), state, disk, number, &mut |_| ()).unwrap();
             changes.set(Kind::Controller, Path::new(CONTROL), "+io").unwrap();
             changes
         });
