@@ -9,11 +9,12 @@ use std::process;
 
 use forebay_block::Machine;
 use forebay_govern::{is_gone, root_of_cgroups};
+use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 /// What the cgroups of classes begin with.
 const PREFIX: &str = "forebay-";
-/// What the cgroups that systemd makes end with.
-const SCOPE: &str = ".scope";
+/// The attribute of cgroups of classes that this program has made, which alone it removes.
+const MADE: &str = "user.forebay";
 /// Attempts to make a class again that another command removes at the same moment.
 const TRIES_MAX: u32 = 8;
 /// So deep are those of users.
@@ -92,7 +93,7 @@ impl Cgroups {
         let group = path.join(pid.to_string());
         let make = || {
             delegate(&self.root)?;
-            fs::create_dir_all(&path)?;
+            make_class(&path)?;
             delegate(&path)?;
             write(&path.join("io.weight"), &weight.to_string())?;
             // An earlier command with this number may have left one, with a process in it.
@@ -109,7 +110,7 @@ impl Cgroups {
         }
         made.map_err(|error| {
             let _ = fs::remove_dir(&group);
-            let _ = fs::remove_dir(&path);
+            remove_class(&path);
             format!(
                 "cannot make the cgroup {}: {error}; run it as root, or delegate the io controller \
                  to this user: Delegate=io in a drop-in of user@.service",
@@ -121,8 +122,7 @@ impl Cgroups {
 
     /// Removes what commands have left behind that were killed, or whose last process has ended since.
     pub(super) fn prune(&self, machine: &Machine) {
-        let classes = found(machine, &self.root, 0);
-        for class in classes.into_iter().filter(|class| !is_scope(class)) {
+        for class in found(machine, &self.root, 0).into_iter().filter(|class| is_made(class)) {
             for name in machine.names(below(&class)) {
                 let is_left = name.parse::<u32>().is_ok() && !machine.has(format!("proc/{name}"));
                 if is_left {
@@ -130,9 +130,7 @@ impl Cgroups {
                     let _ = fs::remove_dir(class.join(&name));
                 }
             }
-            if !machine.names(below(&class)).iter().any(|name| name.parse::<u32>().is_ok()) {
-                let _ = fs::remove_dir(&class);
-            }
+            remove_class(&class);
         }
     }
 
@@ -159,7 +157,7 @@ impl Group {
         let _ = write(&self.before.join("cgroup.procs"), &pid.to_string());
         let left = processes(machine, &self.path);
         let _ = fs::remove_dir(&self.path);
-        let _ = fs::remove_dir(&self.class);
+        remove_class(&self.class);
         left
     }
 }
@@ -201,8 +199,29 @@ fn below(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
 }
 
-fn is_scope(class: &Path) -> bool {
-    class.to_string_lossy().ends_with(SCOPE)
+/// Makes the cgroup of a class, if there is none yet. A kernel without such attributes (before 5.7)
+/// leaves it without one, and so it stays.
+fn make_class(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Ok(()) => {
+            let _ = setxattr(path, MADE, b"run", XattrFlags::CREATE);
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether this program made the cgroup, and not another program or an administrator.
+fn is_made(class: &Path) -> bool {
+    getxattr(class, MADE, &mut [0u8; 16]).is_ok()
+}
+
+/// Removes the cgroup of a class that has neither processes nor cgroups.
+fn remove_class(class: &Path) {
+    if is_made(class) {
+        let _ = fs::remove_dir(class);
+    }
 }
 
 /// Lets the children of a cgroup have weights.
@@ -274,6 +293,29 @@ mod tests {
         let cgroups = Cgroups { root: dir.path().join("cg"), ..Cgroups::find(&machine).unwrap() };
         let group = cgroups.enter("backup", 50, 70).unwrap();
         assert_eq!(fs::read_to_string(group.path.join("cgroup.procs")).unwrap(), "70");
+    }
+
+    #[test]
+    fn cgroups_of_others_with_such_a_name_are_not_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let cgroups = Cgroups { root: root.clone(), own: root.clone() };
+        // of a process that has ended
+        let group = |name: &str| root.join(format!("{PREFIX}{name}")).join("4000000000");
+        for name in ["own", "others"] {
+            let class = group(name).parent().unwrap().to_owned();
+            if name == "own" {
+                make_class(&class).unwrap();
+            }
+            fs::create_dir_all(group(name)).unwrap();
+            fs::write(class.join("cgroup.procs"), "").unwrap();
+            make_class(&class).unwrap();
+            // some file systems have no such attributes
+            assert!(name == "own" || !is_made(&class));
+        }
+        cgroups.prune(&Machine::new("/"));
+        assert!(group("others").exists());
+        assert_eq!(group("own").exists(), !is_made(group("own").parent().unwrap()));
     }
 
     #[test]
