@@ -62,6 +62,9 @@ pub struct Run {
     /// From which phase on there were no credits.
     #[serde(default)]
     pub behind_credits: Option<usize>,
+    /// The seed of a simulated disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// What all versions of a run have.

@@ -94,7 +94,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "dirs")]
     simulate: Option<String>,
     /// Seed of the simulated disk
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = load_options::seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = load_options::seed,
+          conflicts_with = "resume")]
     seed: u64,
     /// DIR is a block device, and its data may be destroyed
     #[arg(long, alias = "destroy-device-data")]
@@ -203,10 +204,10 @@ fn measure_all(options: &Options, output: &Output, old: &[Run]) -> Result<Vec<Ru
         Some(path) => read_runs(path)?,
         None => Vec::new(),
     };
-    if let Some(name) = options.simulate.clone().or_else(|| simulated(&runs)) {
+    if let Some((name, seed)) = options.simulated(&runs) {
         let spec = DiskSpec::resolve(&name)?;
         let sector = u32::try_from(spec.sector()).unwrap_or(4096);
-        let target = SimTarget::new(spec.build(options.seed), spec.name(), spec.capacity(), sector);
+        let target = SimTarget::new(spec.build(seed), spec.name(), spec.capacity(), sector);
         early(options, old, &target, 0)?;
         if runs.is_empty() {
             runs.push(options.pending(target.info().clone()));
@@ -259,12 +260,6 @@ fn begun(runs: Vec<Run>) -> Vec<Run> {
 fn early(options: &Options, old: &[Run], target: &dyn Target, index: usize) -> Result<(), Failure> {
     let run = Run::new(&options.budget(), target.info().clone());
     compare::check_early(old, &run, index, options.other_disk)
-}
-
-/// The simulated disk that an interrupted run measured.
-fn simulated(runs: &[Run]) -> Option<String> {
-    let target = &runs.first()?.target;
-    target.paths.first().filter(|_| target.is_simulated()).cloned()
 }
 
 /// Measures the disk at `index` of `runs`, or continues its measurement.
@@ -337,10 +332,20 @@ fn budget_of(run: &Run) -> Result<Budget, Failure> {
 }
 
 impl Options {
+    /// The simulated disk to measure and its seed, which are those of an interrupted run.
+    fn simulated(&self, runs: &[Run]) -> Option<(String, u64)> {
+        if let Some(name) = &self.simulate {
+            return Some((name.clone(), self.seed));
+        }
+        let run = runs.first().filter(|run| run.target.is_simulated())?;
+        Some((run.target.paths.first()?.clone(), run.seed.unwrap_or(self.seed)))
+    }
+
     /// A run of a disk that is to be measured.
     fn pending(&self, target: TargetInfo) -> Run {
         let watch_hours = self.watch.unwrap_or(0);
-        Run { watch_hours, ..Run::new(&self.budget(), target) }
+        let seed = self.simulate.is_some().then_some(self.seed);
+        Run { watch_hours, seed, ..Run::new(&self.budget(), target) }
     }
 
     /// The run to begin or to continue, and its budget.
@@ -350,7 +355,8 @@ impl Options {
         let run = Run { written_max, watch_hours, ..known.clone() };
         let budget = budget_of(&run)?;
         if run.phases.is_empty() {
-            return Ok((Run { watch_hours, ..Run::new(&budget, target.clone()) }, budget));
+            let seed = run.seed;
+            return Ok((Run { watch_hours, seed, ..Run::new(&budget, target.clone()) }, budget));
         }
         if !run.target.is_same_disk(target) {
             let [was, is] = [&run.target, target].map(TargetInfo::disk_name);

@@ -186,6 +186,29 @@ fn the_lasting_rate_of_a_volume_that_was_watched_is_in_the_files() {
 }
 
 #[test]
+fn a_simulated_disk_keeps_its_seed_when_the_run_is_continued() {
+    let out = TempDir::new().unwrap();
+    let begin = ["--simulate", "gp3", "--budget", "quick", "--seed", "7"];
+    said(&tune(out.path()).args(begin).output().unwrap());
+    let file = out.path().join("tune.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut runs: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(runs[0]["seed"], 7);
+    let phases = runs[0]["phases"].as_array_mut().unwrap();
+    phases.truncate(phases.len() - 3);
+    runs[0]["complete"] = false.into();
+    let mut continued = |seed: u64| {
+        runs[0]["seed"] = seed.into();
+        std::fs::write(&file, runs.to_string()).unwrap();
+        said(&tune(out.path()).arg("--resume").arg(&file).output().unwrap());
+        let runs: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        runs[0]["phases"].clone()
+    };
+    assert_eq!(continued(7), continued(7));
+    assert_ne!(continued(7), continued(8));
+}
+
+#[test]
 fn a_limit_of_writes_is_kept() {
     let out = TempDir::new().unwrap();
     let json = said(&simulated(out.path(), &["--format", "json", "--write-limit", "1GB"]));
