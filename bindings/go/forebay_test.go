@@ -53,6 +53,20 @@ func TestErrorsWrapCodes(t *testing.T) {
 	is(t, err, fs.ErrNotExist)
 }
 
+func TestLongNamesAreWholeAndStayApart(t *testing.T) {
+	scheduler := newTestScheduler(t, 1000, 0)
+	names := []string{strings.Repeat("ä", 100) + "first", strings.Repeat("ä", 100) + "second"}
+	for _, name := range names {
+		must(scheduler.AddClass(name, 100))
+	}
+	snapshot := must(scheduler.Snapshot())
+	for _, name := range names {
+		if snapshot.Class(name) == nil {
+			t.Error(name)
+		}
+	}
+}
+
 func TestSharesLimitsAndGroups(t *testing.T) {
 	scheduler := newTestScheduler(t, 1000, 0)
 	group := must(scheduler.AddGroup("tenant", 300))

@@ -83,8 +83,14 @@ func diskStats(taken *object, number, classes C.uint64_t) (DiskStats, error) {
 	err := taken.call(func(handle C.uint64_t) C.int {
 		return C.forebay_snapshot_disk(handle, number, &got)
 	})
+	if err != nil {
+		return DiskStats{}, err
+	}
+	name, err := taken.written(int(got.name_len), func(handle C.uint64_t, to *C.char, size C.size_t, length *C.size_t) C.int {
+		return C.forebay_snapshot_disk_name(handle, number, to, size, length)
+	})
 	stats := DiskStats{
-		Name:               C.GoString(&got.name[0]),
+		Name:               name,
 		EffectiveGoal:      nanos(got.effective_goal_ns),
 		InFlight:           nanos(got.in_flight_ns),
 		UnscheduledRead:    uint64(got.unscheduled_read),
@@ -103,8 +109,14 @@ func classStats(taken *object, disk, class C.uint64_t) (ClassStats, error) {
 	err := taken.call(func(handle C.uint64_t) C.int {
 		return C.forebay_snapshot_class(handle, disk, class, &got)
 	})
+	if err != nil {
+		return ClassStats{}, err
+	}
+	name, err := taken.written(int(got.name_len), func(handle C.uint64_t, to *C.char, size C.size_t, length *C.size_t) C.int {
+		return C.forebay_snapshot_class_name(handle, disk, class, to, size, length)
+	})
 	stats := ClassStats{
-		Name:        C.GoString(&got.name[0]),
+		Name:        name,
 		Shares:      uint32(got.shares),
 		Queued:      uint32(got.queued),
 		InDisk:      uint32(got.in_disk),
@@ -139,11 +151,18 @@ func (s *Snapshot) Class(name string) *ClassStats {
 
 // OpenMetrics returns all metrics as OpenMetrics text.
 func (s *Scheduler) OpenMetrics() (string, error) {
-	for text := make([]byte, 64<<10); ; {
+	return s.written(64<<10, func(handle C.uint64_t, to *C.char, size C.size_t, length *C.size_t) C.int {
+		return C.forebay_snapshot_openmetrics(handle, to, size, length)
+	})
+}
+
+// written returns the text that a function of the library writes, which may be longer than size.
+func (o *object) written(size int, write func(handle C.uint64_t, to *C.char, size C.size_t, length *C.size_t) C.int) (string, error) {
+	for text := make([]byte, size); ; {
 		var length C.size_t
-		err := s.call(func(handle C.uint64_t) C.int {
+		err := o.call(func(handle C.uint64_t) C.int {
 			to := (*C.char)(unsafe.Pointer(unsafe.SliceData(text)))
-			return C.forebay_snapshot_openmetrics(handle, to, C.size_t(len(text)), &length)
+			return write(handle, to, C.size_t(len(text)), &length)
 		})
 		runtime.KeepAlive(text)
 		if err == nil {

@@ -189,6 +189,8 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "snapshot_take": [_HANDLE, POINTER(SnapshotInfo), _OUT],
     "snapshot_disk": [_HANDLE, c_uint64, POINTER(DiskStats)],
     "snapshot_class": [_HANDLE, c_uint64, c_uint64, POINTER(ClassStats)],
+    "snapshot_disk_name": [_HANDLE, c_uint64, c_void_p, c_size_t, POINTER(c_size_t)],
+    "snapshot_class_name": [_HANDLE, c_uint64, c_uint64, c_void_p, c_size_t, POINTER(c_size_t)],
     "snapshot_openmetrics": [_HANDLE, c_void_p, c_size_t, POINTER(c_size_t)],
     "free": [_HANDLE],
     "check_version": [c_uint32],

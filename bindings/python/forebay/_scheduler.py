@@ -346,26 +346,34 @@ class Scheduler(_Parent, _Asks):
             for disk in range(info.disks):
                 of_disk = DiskStats()
                 check(library.forebay_snapshot_disk(handle, disk, byref(of_disk)))
-                name = of_disk.name.decode()
+                name = _written(library.forebay_snapshot_disk_name, handle, disk, size=of_disk.name_len)
                 disks[name], classes[name] = of_disk, {}
                 for index in range(info.classes):
                     stats = ClassStats()
                     check(library.forebay_snapshot_class(handle, disk, index, byref(stats)))
-                    classes[name][stats.name.decode()] = stats
+                    of_class = _written(
+                        library.forebay_snapshot_class_name, handle, disk, index, size=stats.name_len
+                    )
+                    classes[name][of_class] = stats
         finally:
             library.forebay_free(handle)
         return Snapshot(info.uptime_ns, info.unlisted_opens, info.bugs, disks, classes)
 
     def open_metrics(self) -> str:
         """All metrics as OpenMetrics text, for Prometheus."""
-        size, length = 1 << 16, c_size_t()
-        while True:
-            buffer = ctypes.create_string_buffer(size)
-            code = library.forebay_snapshot_openmetrics(self._handle, buffer, size, byref(length))
-            if code != _library.E_TOO_SMALL:
-                check(code)
-                return buffer.raw[: length.value].decode()
-            size = length.value * 2
+        return _written(library.forebay_snapshot_openmetrics, self._handle, size=1 << 16)
+
+
+def _written(function: Any, *arguments: Any, size: int) -> str:
+    """The text that a function of the library writes, which may be longer than `size`."""
+    length = c_size_t()
+    while True:
+        buffer = ctypes.create_string_buffer(size)
+        code = function(*arguments, buffer, size, byref(length))
+        if code != _library.E_TOO_SMALL:
+            check(code)
+            return buffer.raw[: length.value].decode()
+        size = length.value * 2
 
 
 def _flags(strict: bool, unlimited: bool) -> int:

@@ -300,6 +300,15 @@ class Settings(unittest.TestCase):
         self.assertIn("# EOF", scheduler.open_metrics())
         self.assertEqual(scheduler.snapshot().bugs, 0)
 
+    def test_long_names_are_whole_and_stay_apart(self):
+        names = ["ä" * 100 + end for end in ("first", "second")]
+        disk = forebay.Disk("d" * 100, 1000, 1000, 1_000_000, 1_000_000)
+        scheduler = forebay.Scheduler.from_rates([disk])
+        for name in names:
+            scheduler.add_class(name, 100)
+        classes = scheduler.snapshot().classes[disk.name]
+        self.assertEqual(set(names) & set(classes), set(names))
+
     def test_a_closed_object_raises(self):
         queries = scheduler_of().add_class("queries", 1000)
         queries.close()

@@ -295,7 +295,7 @@ typedef struct forebay_disk_stats {
   // `sizeof(struct forebay_disk_stats)`.
   size_t size;
   // Its name: the one that the program gave, or its first mountpoint. It is cut at
-  // `FOREBAY_NAME_SIZE`.
+  // `FOREBAY_NAME_SIZE`; `forebay_snapshot_disk_name` has all of it.
   char name[FOREBAY_NAME_SIZE];
   // The length of the whole name in bytes.
   size_t name_len;
@@ -316,7 +316,7 @@ typedef struct forebay_disk_stats {
 typedef struct forebay_class_stats {
   // `sizeof(struct forebay_class_stats)`.
   size_t size;
-  // Its name, cut at `FOREBAY_NAME_SIZE`.
+  // Its name, cut at `FOREBAY_NAME_SIZE`; `forebay_snapshot_class_name` has all of it.
   char name[FOREBAY_NAME_SIZE];
   // The length of the whole name in bytes.
   size_t name_len;
@@ -624,6 +624,23 @@ int forebay_snapshot_class(forebay_snapshot snapshot,
                            uint64_t disk,
                            uint64_t class_,
                            struct forebay_class_stats *stats);
+
+// Writes the whole name of the disk of that number to `text`, which has `size` bytes, without a NUL at the
+// end. `len` receives its length in bytes. If it does not fit, `text` is not written and
+// `FOREBAY_E_TOO_SMALL` is returned.
+int forebay_snapshot_disk_name(forebay_snapshot snapshot,
+                               uint64_t disk,
+                               char *text,
+                               size_t size,
+                               size_t *len);
+
+// Writes the whole name of the class of that number on a disk, as `forebay_snapshot_disk_name` does.
+int forebay_snapshot_class_name(forebay_snapshot snapshot,
+                                uint64_t disk,
+                                uint64_t class_,
+                                char *text,
+                                size_t size,
+                                size_t *len);
 
 // Writes all metrics as OpenMetrics text to `text`, which has `size` bytes, without a NUL at the end.
 // `len` receives the length of the text in bytes. If it does not fit, `text` is not written and

@@ -44,7 +44,7 @@ pub struct forebay_disk_stats {
     /// `sizeof(struct forebay_disk_stats)`.
     pub size: usize,
     /// Its name: the one that the program gave, or its first mountpoint. It is cut at
-    /// `FOREBAY_NAME_SIZE`.
+    /// `FOREBAY_NAME_SIZE`; `forebay_snapshot_disk_name` has all of it.
     pub name: [c_char; FOREBAY_NAME_SIZE],
     /// The length of the whole name in bytes.
     pub name_len: usize,
@@ -67,7 +67,7 @@ pub struct forebay_disk_stats {
 pub struct forebay_class_stats {
     /// `sizeof(struct forebay_class_stats)`.
     pub size: usize,
-    /// Its name, cut at `FOREBAY_NAME_SIZE`.
+    /// Its name, cut at `FOREBAY_NAME_SIZE`; `forebay_snapshot_class_name` has all of it.
     pub name: [c_char; FOREBAY_NAME_SIZE],
     /// The length of the whole name in bytes.
     pub name_len: usize,
@@ -128,6 +128,10 @@ impl Shared for Counted {
 impl Counted {
     fn disk(&self, index: u64) -> Result<&DiskSnapshot, Failure> {
         at(&self.0.disks, index, "disk")
+    }
+
+    fn class(&self, disk: u64, index: u64) -> Result<&ClassSnapshot, Failure> {
+        at(&self.disk(disk)?.classes, index, "class")
     }
 }
 
@@ -217,7 +221,7 @@ pub unsafe extern "C" fn forebay_snapshot_class(
         let counted = get::<Counted>(snapshot)?;
         // SAFETY: the caller's.
         let out = unsafe { OutStruct::new(stats, "stats")? };
-        out.set(&stats_of(at(&counted.disk(disk)?.classes, class, "class")?));
+        out.set(&stats_of(counted.class(disk, class)?));
         Ok(())
     })
 }
@@ -247,6 +251,41 @@ fn stats_of(class: &ClassSnapshot) -> forebay_class_stats {
     }
 }
 
+/// Writes the whole name of the disk of that number to `text`, which has `size` bytes, without a NUL at the
+/// end. `len` receives its length in bytes. If it does not fit, `text` is not written and
+/// `FOREBAY_E_TOO_SMALL` is returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_snapshot_disk_name(
+    snapshot: forebay_snapshot,
+    disk: u64,
+    text: *mut c_char,
+    size: usize,
+    len: *mut usize,
+) -> c_int {
+    call_done(|| {
+        let counted = get::<Counted>(snapshot)?;
+        // SAFETY: the caller's.
+        unsafe { write_text(&counted.disk(disk)?.name, text, size, len) }
+    })
+}
+
+/// Writes the whole name of the class of that number on a disk, as `forebay_snapshot_disk_name` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_snapshot_class_name(
+    snapshot: forebay_snapshot,
+    disk: u64,
+    class: u64,
+    text: *mut c_char,
+    size: usize,
+    len: *mut usize,
+) -> c_int {
+    call_done(|| {
+        let counted = get::<Counted>(snapshot)?;
+        // SAFETY: the caller's.
+        unsafe { write_text(&counted.class(disk, class)?.name, text, size, len) }
+    })
+}
+
 /// Writes all metrics as OpenMetrics text to `text`, which has `size` bytes, without a NUL at the end.
 /// `len` receives the length of the text in bytes. If it does not fit, `text` is not written and
 /// `FOREBAY_E_TOO_SMALL` is returned.
@@ -260,15 +299,28 @@ pub unsafe extern "C" fn forebay_snapshot_openmetrics(
     call_done(|| {
         let scheduler = get::<Scheduler>(scheduler)?;
         // SAFETY: the caller's.
-        let (out, place) =
-            unsafe { (Out::new(len, "len")?, bytes_mut(text.cast::<c_void>(), size, "text")?) };
-        let counted = open_metrics(scheduler.snapshot());
-        out.set(counted.len());
-        let Some(place) = place.get_mut(..counted.len()) else {
-            let text = format!("`text` has {size} bytes, and {} are needed", counted.len());
-            return Err(Failure::new(FOREBAY_E_TOO_SMALL, text));
-        };
-        place.copy_from_slice(counted.as_bytes());
-        Ok(())
+        unsafe { write_text(&open_metrics(scheduler.snapshot()), text, size, len) }
     })
+}
+
+/// Writes `from` to `text`, which has `size` bytes, and its length to `len`.
+///
+/// # Safety
+/// Both places are null or may be written.
+unsafe fn write_text(
+    from: &str,
+    text: *mut c_char,
+    size: usize,
+    len: *mut usize,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's.
+    let (out, place) =
+        unsafe { (Out::new(len, "len")?, bytes_mut(text.cast::<c_void>(), size, "text")?) };
+    out.set(from.len());
+    let Some(place) = place.get_mut(..from.len()) else {
+        let text = format!("`text` has {size} bytes, and {} are needed", from.len());
+        return Err(Failure::new(FOREBAY_E_TOO_SMALL, text));
+    };
+    place.copy_from_slice(from.as_bytes());
+    Ok(())
 }

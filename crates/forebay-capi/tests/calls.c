@@ -421,6 +421,15 @@ static void snapshots(void) {
     CHECK(stats.operations[FOREBAY_WRITE] == 2 && stats.bytes[FOREBAY_WRITE] == 8192 && stats.errors == 1);
     CHECK(stats.shares == 100 && stats.disk_p99_ns > 0);
     IS(FOREBAY_E_NOT_FOUND, forebay_snapshot_class(snapshot, 0, UINT64_MAX, &stats));
+    char whole[sizeof name];
+    size_t whole_len = 0;
+    IS(FOREBAY_E_TOO_SMALL, forebay_snapshot_class_name(snapshot, 0, 1, whole, stats.name_len - 1, &whole_len));
+    OK(forebay_snapshot_class_name(snapshot, 0, 1, whole, whole_len, &whole_len));
+    CHECK(whole_len == sizeof name - 1 && memcmp(whole, name, whole_len) == 0);
+    IS(FOREBAY_E_NOT_FOUND, forebay_snapshot_class_name(snapshot, 0, 2, whole, sizeof whole, &whole_len));
+    OK(forebay_snapshot_disk_name(snapshot, 0, whole, sizeof whole, &whole_len));
+    CHECK(whole_len == 4 && memcmp(whole, "disk", 4) == 0);
+    IS(FOREBAY_E_NOT_FOUND, forebay_snapshot_disk_name(snapshot, 2, whole, sizeof whole, &whole_len));
     /* a program with an older structure gets the fields that fit */
     memset(&stats, 7, sizeof stats);
     stats.size = 232;

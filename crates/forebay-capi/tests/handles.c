@@ -88,6 +88,8 @@ CALL(cancel, forebay_deletion_cancel(h))
 CALL(snapshot_take, forebay_snapshot_take(h, NULL, &out))
 CALL(snapshot_disk, forebay_snapshot_disk(h, 0, &disk_stats))
 CALL(snapshot_class, forebay_snapshot_class(h, 0, 0, &class_stats))
+CALL(snapshot_disk_name, forebay_snapshot_disk_name(h, 0, text, sizeof text, &len))
+CALL(snapshot_class_name, forebay_snapshot_class_name(h, 0, 0, text, sizeof text, &len))
 CALL(open_metrics, forebay_snapshot_openmetrics(h, text, sizeof text, &len))
 CALL(free, forebay_free(h))
 
@@ -110,6 +112,7 @@ static const function functions[] = {
     ROW(drain, OF(DELETER)), ROW(deletion_wait, OF(DELETION)), ROW(removed, OF(DELETION)),
     ROW(progress, OF(DELETION)), ROW(cancel, OF(DELETION)), ROW(snapshot_take, OF(SCHEDULER)),
     ROW(snapshot_disk, OF(SNAPSHOT)), ROW(snapshot_class, OF(SNAPSHOT)),
+    ROW(snapshot_disk_name, OF(SNAPSHOT)), ROW(snapshot_class_name, OF(SNAPSHOT)),
     ROW(open_metrics, OF(SCHEDULER)), ROW(free, ANY),
 };
 #define FUNCTIONS (sizeof functions / sizeof *functions)
