@@ -161,8 +161,11 @@ impl<F: Files> Changes<F> {
     }
 
     /// Makes a cgroup, for a load whose processes end when it is removed, or for processes that are moved
-    /// there.
+    /// there. One that another program has made is used, and stays.
     pub(crate) fn make(&mut self, path: &Path, is_load: bool) -> Result<(), GovernError> {
+        if self.files.read(&path.join("cgroup.procs")).is_ok() {
+            return Ok(());
+        }
         self.add(Change::Directory { path: path.into(), is_load })?;
         self.files.make_directory(path).map_err(GovernError::at(path))
     }

@@ -236,6 +236,20 @@ fn the_next_governor_names_what_a_killed_one_has_left() {
 }
 
 #[test]
+fn a_cgroup_that_another_program_has_made_stays_with_its_processes() {
+    for is_load in [true, false] {
+        let fake = Fake::new("", "default 100\n");
+        let dir = tempfile::tempdir().unwrap();
+        let mut changes = begin(&fake, &dir.path().join("forebay")).unwrap();
+        let procs = Path::new(OURS).join("cgroup.procs");
+        fake.put(&procs, "70\n");
+        changes.make(Path::new(OURS), is_load).unwrap();
+        changes.put_back().unwrap();
+        assert_eq!(fake.files.borrow().get(&procs).map(String::as_str), Some("70\n"));
+    }
+}
+
+#[test]
 fn a_new_disk_with_the_same_name_and_a_new_process_with_the_same_pid_are_left_alone() {
     let fake = Fake::new("", "default 100\n");
     let dir = tempfile::tempdir().unwrap();
