@@ -249,8 +249,10 @@ public:
         *result = Slice(scratch, status.ok() ? done : 0);
         return status;
     }
-    /* A direct request, in parts that each have a permit. */
+    /* A direct request, in parts that each have a permit. A write that does not get as far as the next sector ends
+     * without an error, with less in `done` than `n`. */
     IOStatus transfer(ClassId id, int op, uint64_t offset, char *data, size_t n, size_t *done) const {
+        const size_t sector = 512;
         for (*done = 0; *done < n;) {
             const uint64_t at = offset + *done, left = n - *done;
             uint64_t permit = 0, part = 0;
@@ -268,9 +270,15 @@ public:
             errno = number;
             if (moved < 0)
                 return failed_call(op == FOREBAY_READ ? "pread" : "pwrite", path_);
-            *done += static_cast<size_t>(moved);
-            /* a short read that ends within a sector is the end of the file */
-            if (moved == 0 || (op == FOREBAY_READ && moved % 512 != 0))
+            size_t whole = static_cast<size_t>(moved);
+            const bool is_short = whole < len, has_page = whole >= kDefaultPageSize;
+            /* a short read of less than a page, or that ends within a sector, is the end of the file */
+            const bool is_end = op == FOREBAY_READ && is_short && (!has_page || whole % sector != 0);
+            /* the rest begins at a page again, or at a sector where less than a page was written */
+            if (is_short && !is_end)
+                whole -= whole % (has_page ? kDefaultPageSize : sector);
+            *done += whole;
+            if (is_end || whole == 0)
                 break;
         }
         return IOStatus::OK();
@@ -378,7 +386,7 @@ public:
             if (IOStatus status = file_.transfer(id, FOREBAY_WRITE, offset, bytes, data.size(), &done); !status.ok())
                 return status;
             if (done < data.size())
-                return IOStatus::IOError(file_.path_, "pwrite has written nothing");
+                return IOStatus::IOError(file_.path_, "pwrite has written less than a sector");
         } else {
             if (IOStatus status = make_writer(id); !status.ok())
                 return status;
