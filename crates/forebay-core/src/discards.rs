@@ -27,7 +27,7 @@ const STUCK_NANOS: u64 = 1_000_000_000;
 /// A shard that has not looked for this time does not wait for a discard any more, in nanoseconds
 /// (50 ms), which are 50 looks. After a shorter time a thread that was away loses its turn; after a
 /// longer one others wait for a thread that is gone.
-const GONE_NANOS: u64 = 50_000_000;
+const WAITER_TIMEOUT_NANOS: u64 = 50_000_000;
 
 /// The discards of a group.
 #[derive(Debug)]
@@ -139,7 +139,7 @@ impl Discards {
         let this = (before, shard.index());
         self.waits.iter().enumerate().filter_map(move |(other, wait)| {
             let since = get(&wait.since);
-            let looks = now.as_nanos().saturating_sub(get(&wait.looked_at)) < GONE_NANOS;
+            let looks = now.as_nanos().saturating_sub(get(&wait.looked_at)) < WAITER_TIMEOUT_NANOS;
             let is_before = since != 0 && looks && (since, other) < this;
             (is_before && other != this.1).then_some((since, other))
         })
@@ -184,9 +184,9 @@ mod tests {
         assert!(enters(&discards, 0, 1) && enters(&discards, 0, 1));
         assert!(!enters(&discards, 1, 2));
         discards.leave();
-        assert!(!enters(&discards, 0, GONE_NANOS));
-        assert!(enters(&discards, 0, GONE_NANOS + 2));
-        assert_eq!(discards.next(ShardId(0), Time::from_nanos(GONE_NANOS + 2)), None);
+        assert!(!enters(&discards, 0, WAITER_TIMEOUT_NANOS));
+        assert!(enters(&discards, 0, WAITER_TIMEOUT_NANOS + 2));
+        assert_eq!(discards.next(ShardId(0), Time::from_nanos(WAITER_TIMEOUT_NANOS + 2)), None);
     }
 
     #[test]

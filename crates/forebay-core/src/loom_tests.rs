@@ -15,7 +15,7 @@ use crate::shard_set::{ShardSet, WakeList};
 use crate::{Control, DiskModel, DiskTime, Op, Policy, Time};
 
 const COST: DiskTime = DiskTime::from_nanos(1_000_000);
-const NO_CREDIT: Credit = Credit { alone: 0, beside_others: 0 };
+const NO_CREDIT: Credit = Credit { exclusive: 0, shared: 0 };
 const ASK: Demand = Demand::new(COST, Op::Read, 4096, false);
 
 fn budget() -> Budget {

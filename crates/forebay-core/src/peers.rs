@@ -9,7 +9,7 @@ use crate::budget::RoomShare;
 use crate::class_tree::{ClassTree, NodeId};
 use crate::disk_clock::DiskClock;
 use crate::published::{
-    ANSWER_PART, IDLE, Left, Look, NOT_WAITED_FOR, PeerFilter, Presence, Published,
+    ANSWER_PART, IDLE, NOT_WAITED_FOR, PeerCheck, PeerFilter, PollRecord, Presence, Published,
 };
 use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::shard_set::{STEP_SHARDS_MAX, ShardSet, WakeList};
@@ -19,7 +19,7 @@ use crate::{DiskTime, Time};
 
 /// While the disk does what late shards hold, others look again after half the time that it needs for
 /// the rest, and no sooner than after a tick divided by this.
-const LOOK_PART: u64 = 16;
+const CHECK_PART: u64 = 16;
 
 /// The shards of one group.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct Peers {
     /// When a shard was last woken for room.
     woken_at: Padded<AtomicU64>,
     /// When a shard that waits for room looks what others hold unattended.
-    look_at: Padded<AtomicU64>,
+    next_check: Padded<AtomicU64>,
     pub(crate) disk_clock: DiskClock,
     /// The tag that turns have reached where shards take turns.
     turns_reached: AtomicU64,
@@ -181,16 +181,16 @@ impl Peers {
         self.shards[shard.index()].0.polls_by.store(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Says what a shard leaves when it has polled.
-    pub(crate) fn publish_left(&self, shard: ShardId, now: Time, left: Left) {
+    /// Publishes what a shard did in a poll.
+    pub(crate) fn publish_poll(&self, shard: ShardId, now: Time, record: PollRecord) {
         let place = &self.shards[shard.index()].0;
-        place.dispatched.store(left.dispatched.units(), Ordering::Relaxed);
-        if let Some(due_at) = left.due_at {
+        place.dispatched.store(record.dispatched.units(), Ordering::Relaxed);
+        if let Some(due_at) = record.due_at {
             place.due_at.store(due_at.as_nanos(), Ordering::Relaxed);
         }
         place.polled_at.store(now.as_nanos(), Ordering::Relaxed);
-        place.late.store(u32::from(left.is_late), Ordering::Relaxed);
-        let held = left.held.units();
+        place.late.store(u32::from(record.is_late), Ordering::Relaxed);
+        let held = record.held.units();
         if place.held.load(Ordering::Relaxed) != held {
             place.held.store(held, Ordering::Relaxed);
         }
@@ -223,7 +223,7 @@ impl Peers {
     pub(crate) fn unattended(
         &self,
         shard: ShardId,
-        look: &Look,
+        check: &PeerCheck,
         wakes: &mut WakeList,
     ) -> (DiskTime, Time) {
         let (mut unattended, mut grows_at) = (DiskTime::ZERO, Time::MAX);
@@ -232,32 +232,32 @@ impl Peers {
             if index == shard.index() || held == DiskTime::ZERO {
                 continue;
             }
-            let (id, all_at) = (ShardId(index as u16), other.0.answered_at(look.lag_nanos));
+            let (id, all_at) = (ShardId(index as u16), other.0.answered_at(check.lag_nanos));
             let first_at = all_at.minus_nanos(held.as_nanos_ceil());
-            match other.0.presence(look, first_at) {
+            match other.0.presence(check, first_at) {
                 Presence::Expected { until } => grows_at = grows_at.min(until),
                 // nobody needs the room of what it holds
-                Presence::ToBeWoken if look.has_room => {
-                    let soon = look.now.plus_nanos(look.tick_nanos / LOOK_PART);
+                Presence::ToBeWoken if check.has_room => {
+                    let soon = check.now.plus_nanos(check.tick_nanos / CHECK_PART);
                     grows_at = grows_at.min(soon);
                 }
                 Presence::ToBeWoken => {
-                    other.0.woken_at.store(look.now.as_nanos(), Ordering::Relaxed);
-                    self.promise(id, look.now);
+                    other.0.woken_at.store(check.now.as_nanos(), Ordering::Relaxed);
+                    self.promise(id, check.now);
                     wakes.push(id);
-                    grows_at = grows_at.min(look.now.plus_nanos(look.tick_nanos / ANSWER_PART));
+                    grows_at = grows_at.min(check.now.plus_nanos(check.tick_nanos / ANSWER_PART));
                 }
                 Presence::Late => {
                     if !self.is_late(id) {
                         self.stop_waiting_for(id);
                     }
-                    let left_nanos = all_at.nanos_since(look.now);
+                    let left_nanos = all_at.nanos_since(check.now);
                     let left = DiskTime::from_nanos(left_nanos);
                     unattended = unattended.plus(held.minus(left));
                     if left_nanos > 0 {
-                        let least = look.tick_nanos / LOOK_PART;
-                        let half = (left_nanos / 2).clamp(least, look.tick_nanos);
-                        let soon = look.now.plus_nanos(half);
+                        let least = check.tick_nanos / CHECK_PART;
+                        let half = (left_nanos / 2).clamp(least, check.tick_nanos);
+                        let soon = check.now.plus_nanos(half);
                         grows_at = grows_at.min(first_at.max(soon));
                     }
                 }
@@ -277,16 +277,16 @@ impl Peers {
         self.shards[shard.index()].0.late.store(1, Ordering::Relaxed);
     }
 
-    /// When a shard looks what others hold unattended, which is due `at`: `None`
+    /// When a shard checks what others hold unattended, which is due `at`: `None`
     /// if another one does by then. What the shard has planned before is its own.
-    pub(crate) fn plan_look(&self, now: Time, at: Time, planned: Time) -> Option<Time> {
-        let look_at = self.look_at.0.load(Ordering::Relaxed);
-        let looks = now.as_nanos() < look_at && look_at <= at.as_nanos();
-        if looks {
-            return (look_at == planned.as_nanos()).then_some(planned);
+    pub(crate) fn plan_check(&self, now: Time, at: Time, planned: Time) -> Option<Time> {
+        let next_check = self.next_check.0.load(Ordering::Relaxed);
+        let is_planned = now.as_nanos() < next_check && next_check <= at.as_nanos();
+        if is_planned {
+            return (next_check == planned.as_nanos()).then_some(planned);
         }
         let (ordering, at_nanos) = (Ordering::Relaxed, at.as_nanos());
-        let taken = self.look_at.0.compare_exchange(look_at, at_nanos, ordering, ordering);
+        let taken = self.next_check.0.compare_exchange(next_check, at_nanos, ordering, ordering);
         taken.is_ok().then_some(at)
     }
 
@@ -305,12 +305,12 @@ impl Peers {
     /// so that others have used the room of what it held.
     pub(crate) fn is_late_again(&self, shard: ShardId, now: Time, tick_nanos: u64) -> bool {
         let place = &self.shards[shard.index()].0;
-        let slack_nanos = tick_nanos / LOOK_PART;
+        let slack_nanos = tick_nanos / CHECK_PART;
         self.is_late(shard)
             && place.answered_at(self.disk_clock.lag_nanos()).plus_nanos(slack_nanos) <= now
     }
 
-    /// When a shard has promised to look.
+    /// By when a shard has promised to poll.
     pub(crate) fn alarm(&self, shard: ShardId) -> Time {
         Time::from_nanos(self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed))
     }
@@ -445,10 +445,10 @@ impl Peers {
     ) -> Lead {
         let mut lead = Lead::none(shard);
         let places = self.places();
-        let looks = places.len().min(STEP_SHARDS_MAX);
-        let first = (turn as usize).wrapping_mul(looks) % places.len().max(1);
-        for look in 0..looks {
-            let index = (first + look) % places.len();
+        let visited = places.len().min(STEP_SHARDS_MAX);
+        let first = (turn as usize).wrapping_mul(visited) % places.len().max(1);
+        for step in 0..visited {
+            let index = (first + step) % places.len();
             let other = &places[index].0;
             if index == shard.index() || !other.matches(filter) {
                 continue;
@@ -459,8 +459,8 @@ impl Peers {
                 (lead.units, lead.lagging_shard) = (units, ShardId(index as u16));
             }
         }
-        if looks < places.len() {
-            let all = u128::from(lead.units_of_all) * places.len() as u128 / looks as u128;
+        if visited < places.len() {
+            let all = u128::from(lead.units_of_all) * places.len() as u128 / visited as u128;
             lead.units_of_all = u64::try_from(all).unwrap_or(u64::MAX);
         }
         lead

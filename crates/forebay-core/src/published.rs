@@ -30,9 +30,9 @@ pub(crate) enum PeerFilter {
     PromptWithin { now: Time, nanos: u64 },
 }
 
-/// What a shard leaves when it has polled.
+/// The state of a shard at the end of a poll.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Left {
+pub(crate) struct PollRecord {
     /// Disk time of all that it has sent, and of the part that is in the disk.
     pub(crate) dispatched: DiskTime,
     pub(crate) held: DiskTime,
@@ -42,9 +42,9 @@ pub(crate) struct Left {
     pub(crate) is_late: bool,
 }
 
-/// A look at what others hold in the disk.
+/// The conditions under which a shard checks what others hold in the disk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct PeerCheck {
     pub(crate) now: Time,
     pub(crate) tick_nanos: u64,
     /// By how much the disk answers later than one that keeps up, in nanoseconds; negative if earlier.
@@ -127,20 +127,20 @@ impl Published {
 
     /// Whether the shard polls for what it holds, of which the disk must have done the first part by
     /// `first_at`.
-    pub(crate) fn presence(&self, look: &Look, first_at: Time) -> Presence {
+    pub(crate) fn presence(&self, check: &PeerCheck, first_at: Time) -> Presence {
         let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
         let woken_at = Time::from_nanos(self.woken_at.load(Ordering::Relaxed));
         let is_woken = woken_at > polled_at;
         let until = match is_woken {
-            true => woken_at.plus_nanos(look.tick_nanos / ANSWER_PART),
+            true => woken_at.plus_nanos(check.tick_nanos / ANSWER_PART),
             false => first_at
                 .max(polled_at)
-                .plus_nanos(look.tick_nanos / OVERSLEEP_PART)
-                .max(woken_at.plus_nanos(look.tick_nanos)),
+                .plus_nanos(check.tick_nanos / OVERSLEEP_PART)
+                .max(woken_at.plus_nanos(check.tick_nanos)),
         };
         match () {
             () if self.late.load(Ordering::Relaxed) != 0 => Presence::Late,
-            () if look.now < until => Presence::Expected { until },
+            () if check.now < until => Presence::Expected { until },
             () if is_woken => Presence::Late,
             () => Presence::ToBeWoken,
         }

@@ -17,7 +17,7 @@ use crate::{DiskModel, ServiceOrder, Time};
 /// elsewhere.
 const PATIENCE_TICKS: u64 = 2;
 /// This many shards together look once in a tick what others hold in the disk without polling.
-const SHARDS_PER_LOOK: u64 = 32;
+const SHARDS_PER_CHECK: u64 = 32;
 
 /// Shared by the queues of a group.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Shared {
     /// By how much later each of many shards looks what others do, so that in a tick as many look as if
     /// they were few. In nanoseconds.
     pub(crate) fn stagger_nanos(&self) -> u64 {
-        let many = self.peers.joined().saturating_sub(1) / SHARDS_PER_LOOK;
+        let many = self.peers.joined().saturating_sub(1) / SHARDS_PER_CHECK;
         self.tick_nanos.saturating_mul(many)
     }
 

@@ -6,11 +6,11 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering, get, set};
 /// A burst may be over where work waits and the disk does at most this, in thousandths of its
 /// figures. At a smaller number figures that are slightly too low never bind; at a larger one they
 /// bind while the burst lasts.
-const BURST_OVER_PERMILLE: u64 = 1100;
-/// The periods in a row, with work that waits and no more than `BURST_OVER_PERMILLE`, after which a
+const BURST_END_PERMILLE: u64 = 1100;
+/// The periods in a row, with work that waits and no more than `BURST_END_PERMILLE`, after which a
 /// burst is over. A period is 20 to 200 ms, so a short slow phase of a disk does not end its burst.
 /// With more periods requests wait longer in the disk, which knows no shares.
-const BURST_OVER_PERIODS: u64 = 5;
+const BURST_END_PERIODS: u64 = 5;
 /// After a burst the pace is slower than the figures by one part in this many (3 %), so that the
 /// disk finishes what the burst left in it, such as a full write buffer. A larger number makes that
 /// take longer; a smaller one costs more rate.
@@ -68,10 +68,10 @@ impl FiguresBound {
         if !self.follows_burst.load(Ordering::Relaxed) {
             return;
         }
-        let is_slow = waited && speed_permille <= BURST_OVER_PERMILLE;
+        let is_slow = waited && speed_permille <= BURST_END_PERMILLE;
         let periods = if is_slow { get(&self.slow_periods).saturating_add(1) } else { 0 };
         set(&self.slow_periods, periods);
-        self.binds.store(periods >= BURST_OVER_PERIODS, Ordering::Relaxed);
+        self.binds.store(periods >= BURST_END_PERIODS, Ordering::Relaxed);
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
         assert!(!(0..100).any(|_| period(500, false)), "no work waits");
         assert!(!(0..100).any(|at| period(if at % 4 == 3 { 2_000 } else { 1_000 }, true)));
         let bound_at = (1..=10).find(|_| period(1_050, true));
-        assert_eq!(bound_at, Some(BURST_OVER_PERIODS as i32));
+        assert_eq!(bound_at, Some(BURST_END_PERIODS as i32));
         assert!((0..100).all(|_| period(1_000, true)));
         bound.set(Ceiling::AfterBurst);
         assert!(binds(&bound), "set again");

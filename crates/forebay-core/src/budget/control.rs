@@ -15,7 +15,7 @@ use crate::{DiskTime, PRICE_ONE, saturating_nanos};
 /// A pace that does not bind where figures are right within a factor of sixteen, in thousandths of
 /// their rate. It also keeps late shards that overdraw from starving a prompt one, so it is not
 /// infinite.
-const PACE_OUT_OF_THE_WAY: u64 = 16_000;
+const PACE_UNBOUND_PERMILLE: u64 = 16_000;
 /// A fresh request may enter while less than this many windows are in the disk, less a multiple of
 /// its cost. At a smaller number reads wait outside of the disk for the bulk writes in it. At a
 /// larger one more waits in the disk, which knows no shares.
@@ -74,7 +74,7 @@ impl Controller {
             Control::Adaptive => Kind::Knee(Box::new(Padded(Knee::new()))),
             Control::Fixed(FixedControl { window, pace_permille }) => {
                 let nanos = saturating_nanos(window).min(super::goal::GOAL_NANOS_MAX);
-                let pace = pace_permille.map_or(PACE_OUT_OF_THE_WAY, u64::from);
+                let pace = pace_permille.map_or(PACE_UNBOUND_PERMILLE, u64::from);
                 Kind::Fixed { window: DiskTime::from_nanos(nanos).units(), price: at_pace(pace) }
             }
         };
@@ -118,7 +118,7 @@ impl Controller {
             Kind::Rates => return by_figures(),
             // trials of one process would take the disk from the others
             Kind::Knee(_) if self.part.is_in_force() => by_figures(),
-            Kind::Knee(_) => const { at_pace(PACE_OUT_OF_THE_WAY) },
+            Kind::Knee(_) => const { at_pace(PACE_UNBOUND_PERMILLE) },
             Kind::Fixed { price, .. } => *price,
         };
         self.figures_bound.price(&by_figures).unwrap_or(unbound)
@@ -138,7 +138,7 @@ impl Controller {
                 return (price, price.done_in(two_goals_units(goal)), false);
             }
             Kind::Knee(knee) => {
-                let unbound = const { at_pace(PACE_OUT_OF_THE_WAY) };
+                let unbound = const { at_pace(PACE_UNBOUND_PERMILLE) };
                 (unbound, knee.0.window(goal), knee.0.reserves_for_fresh())
             }
             Kind::Fixed { window, price } => (*price, *window, true),

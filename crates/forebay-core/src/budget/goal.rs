@@ -88,7 +88,7 @@ impl Goal {
     }
 
     /// What the latency goal and the model ask for, whatever the disk is like.
-    pub(super) fn asked(&self) -> DiskTime {
+    pub(super) fn configured(&self) -> DiskTime {
         DiskTime::from_units(self.units_min.load(Ordering::Relaxed))
     }
 
@@ -144,8 +144,8 @@ impl Goal {
     #[inline(never)]
     fn update(&self) {
         let Some(stated) = self.stated_goal else { return };
-        let asked = if stated > 0 { stated } else { self.unstated_goal };
-        let least = asked.max(self.large_units.load(Ordering::Relaxed)).max(1);
+        let configured = if stated > 0 { stated } else { self.unstated_goal };
+        let least = configured.max(self.large_units.load(Ordering::Relaxed)).max(1);
         self.units_min.store(least, Ordering::Relaxed);
         let base = self.base_units.load(Ordering::Relaxed);
         self.units.store(least.max(base), Ordering::Relaxed);

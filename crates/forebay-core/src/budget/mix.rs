@@ -10,7 +10,7 @@ use crate::{DiskTime, MixPrices, Time};
 const TOGETHER_NANOS: u64 = 100_000_000;
 /// The most disk time that is averaged at once, in units (1 s); more counts as this. It keeps the
 /// products of the average within 64 bits.
-const AT_ONCE_MAX: u64 = DiskTime::UNITS_PER_SECOND;
+const SAMPLE_MAX: u64 = DiskTime::UNITS_PER_SECOND;
 
 /// Disk time that was dispatched, as it is without a price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,8 +78,8 @@ impl Mix {
         if writes > 0 {
             self.written_at.store(now.as_nanos().saturating_add(1), Ordering::Relaxed);
         }
-        let (reads, writes) = (reads.min(AT_ONCE_MAX), writes.min(AT_ONCE_MAX));
-        let window = window.units().clamp(1, AT_ONCE_MAX);
+        let (reads, writes) = (reads.min(SAMPLE_MAX), writes.min(SAMPLE_MAX));
+        let window = window.units().clamp(1, SAMPLE_MAX);
         let average = self.average(reads, writes, window);
         let is_mix = is_recent(&self.read_at, now) && is_recent(&self.written_at, now);
         let price = if is_mix {
@@ -135,7 +135,7 @@ const WINDOW_PARTS_BITS: u32 = 8;
 /// The disk time without one direction after which a load is the other alone, in 256ths of a window
 /// (2 windows). After less, requests that alternate would be no mix. After more, the tail of the
 /// average is paid for, which costs a load that alternates each 100 ms more than all else.
-const ALONE_AFTER: u64 = 2 << WINDOW_PARTS_BITS;
+const SINGLE_DIRECTION_AFTER: u64 = 2 << WINDOW_PARTS_BITS;
 
 impl Average {
     const fn unpacked(packed: u64) -> Self {
@@ -166,8 +166,8 @@ impl Average {
         let without_reads = without(self.without_reads, reads);
         let without_writes = without(self.without_writes, writes);
         let (once, twice) = match () {
-            () if without_reads > ALONE_AFTER => (PRICE_ONE.into(), PRICE_ONE.into()),
-            () if without_writes > ALONE_AFTER => (0, 0),
+            () if without_reads > SINGLE_DIRECTION_AFTER => (PRICE_ONE.into(), PRICE_ONE.into()),
+            () if without_writes > SINGLE_DIRECTION_AFTER => (0, 0),
             () => (once, twice),
         };
         Self { once, twice, without_reads, without_writes }

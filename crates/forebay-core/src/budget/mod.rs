@@ -222,8 +222,8 @@ impl Budget {
         let amount = self.priced(demand.paced, goal, price, taking.flow);
         let amount = self.controller.part.stretch(amount);
         if self.rate.0.try_take_from(now, (goal, taking.passed), amount) {
-            let asked = two_goals_units(self.goal.0.asked());
-            return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
+            let configured = two_goals_units(self.goal.0.configured());
+            return Reservation::Granted { nearly_idle: before <= configured / NEARLY_IDLE_PART };
         }
         self.leave(demand);
         Reservation::LostRace

@@ -39,8 +39,8 @@ impl TwoLevelBucket {
         self.fill(now);
         let needed = self.taken.load(Ordering::Relaxed).saturating_add(wanted.units());
         let missing = needed.saturating_sub(self.filled.load(Ordering::Relaxed));
-        let put_aside = self.fillable.load(Ordering::Relaxed);
-        let reachable = missing == 0 || needed <= put_aside;
+        let reserve = self.fillable.load(Ordering::Relaxed);
+        let reachable = missing == 0 || needed <= reserve;
         reachable.then(|| now.plus_nanos(DiskTime::from_units(missing).as_nanos_ceil()))
     }
 
@@ -74,8 +74,8 @@ impl TwoLevelBucket {
             return;
         }
         let filled = self.filled.load(order);
-        let put_aside = self.fillable.load(order).saturating_sub(filled);
-        let moved = DiskTime::from_nanos(elapsed).units().min(put_aside);
+        let reserve = self.fillable.load(order).saturating_sub(filled);
+        let moved = DiskTime::from_nanos(elapsed).units().min(reserve);
         self.filled.fetch_add(moved, order);
     }
 }

@@ -156,7 +156,7 @@ impl Budget {
 
     /// Whether what is unfinished beyond the window may be what the holders of nested requests keep
     /// while a limit holds them back.
-    pub(crate) fn has_room_beside_held(&self) -> bool {
+    pub(crate) fn has_room_for_others(&self) -> bool {
         let most = self.window().units().saturating_mul(1 + HELD_WINDOWS);
         self.limit.in_flight() < most
     }

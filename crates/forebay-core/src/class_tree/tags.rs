@@ -8,9 +8,9 @@ use crate::tag::{self, STEP_MAX};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Credit {
     /// If no shard had work of it.
-    pub(crate) alone: u64,
+    pub(crate) exclusive: u64,
     /// If others have.
-    pub(crate) beside_others: u64,
+    pub(crate) shared: u64,
 }
 
 impl ClassTree {
@@ -61,7 +61,7 @@ impl ClassTree {
     }
 
     fn raise_on_wake(&self, id: NodeId, shards_before: u64, credit: Credit) {
-        let credit = if shards_before == 0 { credit.alone } else { credit.beside_others };
+        let credit = if shards_before == 0 { credit.exclusive } else { credit.shared };
         self.raise(id, credit, shards_before > 0);
     }
 

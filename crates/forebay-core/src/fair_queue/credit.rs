@@ -12,7 +12,7 @@ use crate::tag;
 /// A class that asks for more within this time after a request has come back was not idle, in
 /// nanoseconds (0.1 ms). It keeps what it is owed for the time in which it could not ask. After a
 /// longer time a class that was idle would save up disk time.
-const AT_ONCE_NANOS: u64 = 100_000;
+const REISSUE_NANOS: u64 = 100_000;
 /// The most credit that a shard keeps for a time in which it could not ask, in halves of an effective
 /// goal. With six, a heavy class on a thread that turns each 2 ms is served 0.82 of its due; with eight, requests
 /// wait 1.08 times as long in the disk (p99) where a thread is away now and then.
@@ -36,12 +36,12 @@ impl FairQueue {
     /// took in that time.
     pub(super) fn credit(&self, node: NodeId, now: Option<Time>) -> Credit {
         if self.peers.sole() {
-            return Credit { alone: 0, beside_others: self.lead_max };
+            return Credit { exclusive: 0, shared: self.lead_max };
         }
         let completed_at = self.locals[usize::from(node)].completed_at;
-        let at_once = now.is_some_and(|now| now.nanos_since(completed_at) <= AT_ONCE_NANOS);
-        let alone = if completed_at > Time::ZERO && at_once { self.credit_max() } else { 0 };
-        Credit { alone, beside_others: self.lead_max }
+        let at_once = now.is_some_and(|now| now.nanos_since(completed_at) <= REISSUE_NANOS);
+        let exclusive = if completed_at > Time::ZERO && at_once { self.credit_max() } else { 0 };
+        Credit { exclusive, shared: self.lead_max }
     }
 
     /// Disk time that `class` on this shard is owed: how far it, or a group it

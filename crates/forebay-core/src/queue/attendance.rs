@@ -12,7 +12,7 @@ use crate::{Blocked, DiskTime, Time};
 
 /// A disk that works at its rate does at most one in this many effective goals at once. A shard that
 /// takes back more did not look meanwhile.
-const TAKEN_BACK_PART: u64 = 3;
+const REAPED_PART: u64 = 3;
 /// A shard that was late lately counts as late again after a tick divided by this, even where its turn
 /// shows nothing.
 const SLOW_TURN_PART: u64 = 2;
@@ -65,10 +65,10 @@ pub(super) struct Attendance {
     overdrawn: DiskTime,
     /// Disk time of what came back since the last turn, and of the request that came back last, which
     /// may have done so just now.
-    taken_back: DiskTime,
-    taken_back_last: DiskTime,
+    reaped: DiskTime,
+    reaped_last: DiskTime,
     /// Disk time of the largest request that came back since the last turn.
-    taken_back_max: DiskTime,
+    reaped_max: DiskTime,
     /// Whether the last turn left anything in the disk.
     left_in_disk: bool,
     /// Requests of the group that had gone past the window for nested ones when the last turn ended.
@@ -94,7 +94,7 @@ impl Attendance {
         let Some((stop, since)) = self.last_stop else { return false };
         self.missed_pace_credit = self.unused_pace(stop.reason, since, facts);
         let is_late = self.is_seen_late(since, facts);
-        self.is_late = is_late || self.was_late_lately(since, facts);
+        self.is_late = is_late || self.was_recently_late(since, facts);
         if is_late {
             self.seen_late_at = Some(facts.now);
         }
@@ -113,7 +113,7 @@ impl Attendance {
         let meant_at = stop.resume_at.unwrap_or(Time::MAX);
         let is_late = facts.now.nanos_since(meant_at) > facts.patience_nanos;
         // the disk itself may take longer for one large request than for a window
-        let disk_nanos = self.taken_back_max.as_nanos_ceil().saturating_mul(SLOW_TIMES);
+        let disk_nanos = self.reaped_max.as_nanos_ceil().saturating_mul(SLOW_TIMES);
         if !is_late || nanos <= disk_nanos.max(facts.service_horizon_nanos) {
             return false;
         }
@@ -137,7 +137,7 @@ impl Attendance {
         let Some((_, since)) = self.last_stop else { return 0 };
         let away = facts.now.nanos_since(since);
         let waits_for_disk = self.left_in_disk
-            && self.taken_back_before_last() <= facts.effective_goal
+            && self.reaped_before_last() <= facts.effective_goal
             && away <= disk_patience_nanos;
         let nanos = match self.meant_at {
             Some(meant_at) => facts.now.nanos_since(meant_at),
@@ -151,7 +151,7 @@ impl Attendance {
     /// meant to, or later than there was room: the disk is done with more than it does at once.
     fn unused_pace(&self, reason: Blocked, since: Time, facts: &TurnFacts) -> DiskTime {
         let since = match (reason, self.meant_at) {
-            (Blocked::Window, _) if self.takes_much_back(facts) => since,
+            (Blocked::Window, _) if self.reaped_many(facts) => since,
             (_, Some(meant_at)) => meant_at,
             _ => return DiskTime::ZERO,
         };
@@ -159,18 +159,18 @@ impl Attendance {
         DiskTime::from_nanos(facts.now.nanos_since(since).min(fits.as_nanos_ceil())).min(fits)
     }
 
-    fn taken_back_before_last(&self) -> DiskTime {
-        self.taken_back.minus(self.taken_back_last)
+    fn reaped_before_last(&self) -> DiskTime {
+        self.reaped.minus(self.reaped_last)
     }
 
-    fn takes_much_back(&self, facts: &TurnFacts) -> bool {
-        self.taken_back_before_last().units() > facts.effective_goal.units() / TAKEN_BACK_PART
+    fn reaped_many(&self, facts: &TurnFacts) -> bool {
+        self.reaped_before_last().units() > facts.effective_goal.units() / REAPED_PART
     }
 
     /// Whether a turn that would begin now is late.
     pub(super) fn would_be_late(&self, facts: &TurnFacts) -> bool {
         let since = self.last_stop.map_or(facts.now, |(_, since)| since);
-        self.is_seen_late(since, facts) || self.was_late_lately(since, facts)
+        self.is_seen_late(since, facts) || self.was_recently_late(since, facts)
     }
 
     /// Whether the turn was expected earlier, or takes back what the disk must have done some time ago.
@@ -178,12 +178,12 @@ impl Attendance {
         let away = facts.now.nanos_since(since);
         let longest = facts.service_horizon_nanos.max(facts.patience_nanos);
         facts.has_peers
-            && (self.takes_much_back(facts)
+            && (self.reaped_many(facts)
                 || !facts.is_live
                 || self.left_in_disk && (away > longest || facts.is_late_again))
     }
 
-    fn was_late_lately(&self, since: Time, facts: &TurnFacts) -> bool {
+    fn was_recently_late(&self, since: Time, facts: &TurnFacts) -> bool {
         self.seen_late_at.is_some_and(|seen| {
             facts.now.nanos_since(seen) <= facts.service_horizon_nanos
                 && facts.now.nanos_since(since) > facts.tick_nanos / SLOW_TURN_PART
@@ -213,14 +213,14 @@ impl Attendance {
     /// A request of this cost has come back.
     #[inline]
     pub(super) fn take_back(&mut self, cost: DiskTime) {
-        self.taken_back = self.taken_back.plus(cost);
-        self.taken_back_last = cost;
-        self.taken_back_max = self.taken_back_max.max(cost);
+        self.reaped = self.reaped.plus(cost);
+        self.reaped_last = cost;
+        self.reaped_max = self.reaped_max.max(cost);
     }
 
     /// Whether a request has come back since the last turn.
-    pub(super) fn has_taken_back(&self) -> bool {
-        self.taken_back > DiskTime::ZERO
+    pub(super) fn has_reaped(&self) -> bool {
+        self.reaped > DiskTime::ZERO
     }
 
     /// Takes the stop of the last turn, if one has ended: how long nothing went is known now.

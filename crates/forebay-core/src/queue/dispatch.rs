@@ -30,7 +30,7 @@ use crate::{Blocked, ClassId, DiskTime, Op, Time};
 const LEAD_PER_UNUSED: u64 = 2;
 /// A shard that is owed more than this many effective goals has been passed over. Two goals are what
 /// shards may lead by where the budget is scarce.
-const PASSED_OVER_GOALS: u64 = 2;
+const SKIPPED_LEAD_GOALS: u64 = 2;
 /// A shard that takes less than an effective goal divided by this of an open budget asks for little.
 const SMALL_ASK_PART: u64 = 8;
 /// The time in nanoseconds after which a policy whose rate needs completions is asked again.
@@ -290,8 +290,8 @@ impl IoQueue {
             let is_busy = budget.in_flight() > DiskTime::ZERO;
             let is_wasted = budget.unused(now, DiskTime::ZERO) >= self.idle_budget_threshold();
             if lead.units > 0 && (is_busy || !is_wasted) {
-                let looks_at = now.plus_nanos(self.shared.tick_nanos);
-                return Err(self.stop_for(&lead, looks_at, now));
+                let retry_at = now.plus_nanos(self.shared.tick_nanos);
+                return Err(self.stop_for(&lead, retry_at, now));
             }
             let window = self.shared.budget.two_goals();
             self.pricer.begin_run(now, class, index, window);
@@ -338,16 +338,16 @@ impl IoQueue {
         loop {
             let lead = self.lead(class, now);
             let needed = DiskTime::from_units(lead.units / LEAD_PER_UNUSED).min(idle_budget);
-            let passed_over = self.passes_over(&lead);
-            if unused >= needed && !passed_over || self.goes_ahead(class, &lead) {
+            let is_skipped = self.skips_lead(&lead);
+            if unused >= needed && !is_skipped || self.goes_ahead(class, &lead) {
                 self.peer_wait.end();
                 return Ok(());
             }
             let small = DiskTime::from_units(self.goal().units() / SMALL_ASK_PART);
-            let enough = if passed_over { DiskTime::ZERO } else { cost.min(small) };
+            let enough = if is_skipped { DiskTime::ZERO } else { cost.min(small) };
             let waits_until = self.waits_until(lead.lagging_shard, enough, now);
             if waits_until <= now {
-                if self.has_polled_meanwhile(lead.lagging_shard) {
+                if self.has_polled_since_wait(lead.lagging_shard) {
                     // it found no room, for that lies among what late shards hold
                     return Ok(());
                 }
@@ -358,24 +358,24 @@ impl IoQueue {
                 continue;
             }
             let at = self.shared.budget.unused_at(now, needed);
-            if at > now && !passed_over {
+            if at > now && !is_skipped {
                 // those behind have their turn meanwhile, all of them
                 let turn = DiskTime::from_units(lead.units_of_all).min(idle_budget).max(needed);
                 let resume_at = self.shared.budget.unused_at(now, turn).max(at).min(waits_until);
                 return Err(Stop::ahead_until(resume_at));
             }
-            if self.nested_waits(now) && !passed_over {
+            if self.nested_waits(now) && !is_skipped {
                 // those behind do not need room, only their turn
                 return Ok(());
             }
-            let looks_at = waits_until.plus_nanos(self.shared.stagger_nanos());
-            return Err(self.stop_for(&lead, looks_at, now));
+            let retry_at = waits_until.plus_nanos(self.shared.stagger_nanos());
+            return Err(self.stop_for(&lead, retry_at, now));
         }
     }
 
     /// The rate is open and the window is not full: the shard that is behind may not
     /// know of the room.
-    fn stop_for(&mut self, lead: &Lead, looks_at: Time, now: Time) -> Stop {
+    fn stop_for(&mut self, lead: &Lead, retry_at: Time, now: Time) -> Stop {
         let Shared { budget, peers, .. } = &*self.shared;
         let (other, spent) = (lead.lagging_shard, budget.spent());
         let token = spent.unwrap_or_else(|| {
@@ -388,15 +388,15 @@ impl IoQueue {
         if self.peer_wait.wakes(other, token) && (spent.is_none() || peers.expect(other, now)) {
             self.wakeups.list.push(other);
         }
-        Stop::ahead_until(self.latest_resume(now).min(looks_at))
+        Stop::ahead_until(self.latest_resume(now).min(retry_at))
     }
 
     /// Whether a shard that turns in time is so far behind that it goes first
     /// even where the disk has nothing to do: one that completes a request of
     /// several goals, and finds all of the budget unused, would else take it
     /// again each time before the others are awake.
-    fn passes_over(&self, lead: &Lead) -> bool {
-        let goals = self.goal().units().saturating_mul(PASSED_OVER_GOALS);
+    fn skips_lead(&self, lead: &Lead) -> bool {
+        let goals = self.goal().units().saturating_mul(SKIPPED_LEAD_GOALS);
         lead.units > goals
             && !self.shared.peers.is_late(lead.lagging_shard)
             && (self.shared.budget.spent().is_some() || self.fair.has_turns())
@@ -431,7 +431,7 @@ impl IoQueue {
     }
 
     /// Whether `other` has polled while this shard waited for it.
-    fn has_polled_meanwhile(&self, other: ShardId) -> bool {
+    fn has_polled_since_wait(&self, other: ShardId) -> bool {
         let peers = &self.shared.peers;
         self.peer_wait.since().is_some_and(|since| peers.polled_at(other) > since)
     }
@@ -450,7 +450,7 @@ impl IoQueue {
         let budget = &self.shared.budget;
         !budget.reserves_for_fresh()
             || budget.has_room()
-            || !self.passes_over(&self.lead(class, now))
+            || !self.skips_lead(&self.lead(class, now))
     }
 
     /// Takes what `demand` needs out of the budget. A window that is full of what
@@ -552,7 +552,7 @@ impl IoQueue {
             return Ok(());
         }
         let lead = self.lead(class, now);
-        if self.passes_over(&lead) {
+        if self.skips_lead(&lead) {
             // where the disk is slower than its model the pace is always open
             let waits_until = self.waits_until(lead.lagging_shard, DiskTime::ZERO, now);
             if waits_until > now {

@@ -12,11 +12,11 @@ use crate::{DiskTime, Time};
 const CROWD_ABOVE: u64 = 8;
 /// A queue for which another one looks does so too, after this multiple of the time for which it has
 /// waited, in case that one is late.
-const LOOK_AGAIN_TIMES: u64 = 3;
+const RECHECK_FACTOR: u64 = 3;
 /// It waits at least this number of ticks for that: any shard that polls takes over what the late one had
 /// planned. With 1 there are 3.6 wake-ups per request where 16 shards share a small window, with this 2.9.
 /// With 8 shards of equal shares are further apart than four requests.
-const LOOK_AGAIN_TICKS: u64 = 4;
+const RECHECK_TICKS: u64 = 4;
 
 /// A shard's wait for another on an open budget.
 #[derive(Clone, Copy, Debug)]
@@ -189,8 +189,8 @@ impl PeerWait {
             return at;
         }
         let waited = now.nanos_since(*self.full_since.get_or_insert(now));
-        let least = tick_nanos.saturating_mul(LOOK_AGAIN_TICKS);
-        let rests = waited.saturating_mul(LOOK_AGAIN_TIMES).max(least);
+        let least = tick_nanos.saturating_mul(RECHECK_TICKS);
+        let rests = waited.saturating_mul(RECHECK_FACTOR).max(least);
         grows_at.max(now.plus_nanos(rests))
     }
 

@@ -9,7 +9,7 @@ use super::types::{COST_UNCHECKED_LEN, REQUEST_COST_MAX, Stop, demand};
 use super::{EnqueueError, IoQueue};
 use crate::budget::{GivenUp, Overdue, RoomShare, Threshold};
 use crate::peers::Lead;
-use crate::published::{Left, Look, PeerFilter};
+use crate::published::{PeerCheck, PeerFilter, PollRecord};
 use crate::requests::{Request, State, Ticket};
 use crate::shared::Shared;
 use crate::sync::Ordering;
@@ -170,7 +170,7 @@ impl IoQueue {
             return (!class.waits_for_itself()).then(|| now.nanos_since(request.enqueued_at));
         }
         let was_away = self.attendance.was_preempted(now, took.gap);
-        let counts = took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away);
+        let counts = took.is_known || threshold.is_conclusive(took.least, took.most, was_away);
         counts.then_some(took.most)
     }
 
@@ -334,19 +334,19 @@ impl IoQueue {
         let (peers, is_late) = (&self.shared.peers, self.attendance.is_late());
         // a permit may be held over computation, and says nothing of the disk
         if !is_late
-            && self.attendance.has_taken_back()
+            && self.attendance.has_reaped()
             && !self.in_disk.is_of_permits
             && let Some(lag_nanos) = self.in_disk.lag_nanos()
         {
             peers.disk_clock.publish_lag(lag_nanos);
         }
-        let left = Left {
+        let record = PollRecord {
             dispatched: self.report.totals.consumption,
             held: self.in_disk.held(),
             due_at: self.in_disk.last_due_at(&self.requests),
             is_late,
         };
-        peers.publish_left(self.shard, now, left);
+        peers.publish_poll(self.shard, now, record);
     }
 
     /// Room that this queue leaves when nothing more goes is for the shards that wait
@@ -434,7 +434,7 @@ impl IoQueue {
             || (shared.tree.is_limited()
                 && (self.fair.nested_is_throttled()
                     || shared.is_on_live_shard(&shared.nested_throttled, now))
-                && shared.budget.has_room_beside_held())
+                && shared.budget.has_room_for_others())
     }
 
     pub(super) fn lead(&self, class: u16, now: Time) -> Lead {
@@ -459,8 +459,9 @@ impl IoQueue {
         let Shared { budget, peers, tick_nanos, .. } = &*self.shared;
         let least_nanos = self.in_disk.lag_least_nanos(&self.requests, now);
         let lag_nanos = peers.disk_clock.lag_nanos().max(least_nanos);
-        let look = Look { now, tick_nanos: *tick_nanos, lag_nanos, has_room: budget.has_room() };
-        let (held, grows_at) = peers.unattended(self.shard, &look, &mut self.wakeups.list);
+        let check =
+            PeerCheck { now, tick_nanos: *tick_nanos, lag_nanos, has_room: budget.has_room() };
+        let (held, grows_at) = peers.unattended(self.shard, &check, &mut self.wakeups.list);
         let held = budget.uncounted(held);
         let stagger_nanos = self.shared.stagger_nanos();
         self.peer_wait.refresh(now, (held, grows_at), (stagger_nanos, *tick_nanos));
@@ -469,7 +470,7 @@ impl IoQueue {
     pub(super) fn next_refresh(&mut self, now: Time) -> Time {
         let Shared { peers, tick_nanos, .. } = &*self.shared;
         self.peer_wait.next_refresh(now, (peers.joined(), *tick_nanos), |at, planned| {
-            peers.plan_look(now, at, planned)
+            peers.plan_check(now, at, planned)
         })
     }
 
@@ -529,11 +530,11 @@ impl IoQueue {
     /// Whether only others can tell when to look again: a shard that is ahead of others
     /// looks by itself, after about a tick, where it knows what they take.
     pub(super) fn waits_for_room(&self, now: Time, stop: &Stop) -> bool {
-        let looks_at = now.plus_nanos(self.shared.tick_nanos);
+        let retry_at = now.plus_nanos(self.shared.tick_nanos);
         let waits_for_run = || {
             self.pricer.seeks()
                 && (self.pricer.head_held(now).is_some()
-                    || stop.resume_at.is_some_and(|at| at <= looks_at))
+                    || stop.resume_at.is_some_and(|at| at <= retry_at))
         };
         match stop.reason {
             Blocked::Window => true,

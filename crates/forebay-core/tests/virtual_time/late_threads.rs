@@ -192,10 +192,10 @@ fn missed_pace_of_a_sleeping_thread_is_made_up_for() {
         let promised = window + LATENCY + SECOND / iops;
         for count in [1, 2, 4, 8] {
             let shards = &[(100, BACKLOG); 8][..count];
-            for (micros, alone, beside_others) in USED {
+            for (micros, alone, shared) in USED {
                 let run = Run { shards, iops, late: Late::UpTo(micros * MILLI / 1000) };
                 let seen = run.seen();
-                let least = if count == 1 { alone } else { beside_others };
+                let least = if count == 1 { alone } else { shared };
                 // a disk that idles for a fifth of the time gives all what they ask for
                 let spread_max = if least >= 800 { 110 } else { 120 };
                 assert!(seen.used >= least && seen.spread <= spread_max, "{run:?}: {seen:?}");

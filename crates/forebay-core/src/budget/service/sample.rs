@@ -52,10 +52,10 @@ pub(crate) struct Threshold {
 }
 
 impl Threshold {
-    /// Whether a time that only the owner knows counts: not where the owner was away, and the disk
-    /// may have answered in time or not.
+    /// Whether a time that only the owner measured can be compared with the threshold. It cannot
+    /// if the owner was away and the disk may have completed the request on either side of it.
     #[inline]
-    pub(crate) fn is_told_by_owner(&self, least: u64, most: u64, was_away: bool) -> bool {
+    pub(crate) fn is_conclusive(&self, least: u64, most: u64, was_away: bool) -> bool {
         !was_away || most <= self.nanos || least > self.nanos
     }
 }

@@ -27,8 +27,8 @@ pub(in crate::budget) struct Totals {
     stalled: AtomicU64,
     waited_nanos_in_all: AtomicU64,
     served_in_all: AtomicU64,
-    counted_in_all: AtomicU64,
-    over_in_all: AtomicU64,
+    counted_total: AtomicU64,
+    over_total: AtomicU64,
 }
 
 /// What all queues have reported in one period.
@@ -66,8 +66,8 @@ impl Totals {
         let take = |sum: &AtomicU64| sum.swap(0, Ordering::Relaxed);
         let add = |sum: &AtomicU64, number: u64| sum.fetch_add(number, Ordering::Relaxed);
         let (counted, over, served) = (take(&self.counted), take(&self.over), take(&self.served));
-        add(&self.counted_in_all, counted);
-        add(&self.over_in_all, over);
+        add(&self.counted_total, counted);
+        add(&self.over_total, over);
         let (covered, stalled) = (take(&self.covered), take(&self.stalled));
         let running = nanos.saturating_sub(stalled);
         let waited = covered >= nanos / 4 * 3 && running <= STALE_NANOS;
@@ -89,8 +89,8 @@ impl Totals {
         GroupCounters {
             waited_nanos: get(&self.waited_nanos_in_all),
             waited_consumption: DiskTime::from_units(get(&self.served_in_all)),
-            measured: get(&self.counted_in_all),
-            over_target: get(&self.over_in_all),
+            measured: get(&self.counted_total),
+            over_target: get(&self.over_total),
             ..GroupCounters::default()
         }
     }
