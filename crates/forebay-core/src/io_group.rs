@@ -14,8 +14,8 @@ use crate::shard_set::ShardSet;
 use crate::shared::Shared;
 use crate::sync::AtomicU64;
 use crate::{
-    Ceiling, ClassError, ClassGroupId, ClassId, Control, DiskModel, DiskTime, GroupCounters,
-    IoQueue, LatencyTarget, LatencyTargetStatus, Limits, Policy, ServiceOrder, Time,
+    Ceiling, ClassError, ClassGroupId, ClassId, ClassNode, Control, DiskModel, DiskTime,
+    GroupCounters, IoQueue, LatencyTarget, LatencyTargetStatus, Limits, Policy, ServiceOrder, Time,
 };
 
 /// The settings of an I/O group.
@@ -150,73 +150,40 @@ impl IoGroup {
         self.shared.tree.add_class_group(parent, shares)
     }
 
-    /// Whether [`IoGroup::remove_class`] would remove it now.
+    /// Whether [`IoGroup::remove`] would remove it now.
     ///
     /// # Errors
     /// As of that.
-    pub fn check_class_removable(&self, class: ClassId) -> Result<(), ClassError> {
-        self.shared.tree.class(class)?.check_removable()
+    pub fn check_removable(&self, of: impl Into<ClassNode>) -> Result<(), ClassError> {
+        self.shared.tree.live(of)?.check_removable()
     }
 
-    /// Whether [`IoGroup::remove_class_group`] would remove it now.
+    /// Removes a class or a group of classes.
     ///
     /// # Errors
-    /// As of that.
-    pub fn check_class_group_removable(&self, group: ClassGroupId) -> Result<(), ClassError> {
-        self.shared.tree.class_group(group)?.check_removable()
+    /// [`ClassError::InUse`] while the class has work queued on any shard, or the group has classes.
+    pub fn remove(&self, of: impl Into<ClassNode>) -> Result<(), ClassError> {
+        self.shared.tree.remove(of)
     }
 
-    /// Removes a class.
-    ///
-    /// # Errors
-    /// [`ClassError::InUse`] while it has work queued on any shard.
-    pub fn remove_class(&self, class: ClassId) -> Result<(), ClassError> {
-        self.shared.tree.remove_class(class)
-    }
-
-    /// Removes a group of classes.
-    ///
-    /// # Errors
-    /// [`ClassError::InUse`] while it has classes.
-    pub fn remove_class_group(&self, group: ClassGroupId) -> Result<(), ClassError> {
-        self.shared.tree.remove_class_group(group)
-    }
-
-    /// Changes the shares of a class. Its lead over others, or its lag, stays the same disk time.
+    /// Changes the shares of a class or a group. Its lead over others, or its lag, stays the same disk
+    /// time.
     ///
     /// # Errors
     /// Shares out of range, or a class that was removed.
-    pub fn set_shares(&self, class: ClassId, shares: u32) -> Result<(), ClassError> {
+    pub fn set_shares(&self, of: impl Into<ClassNode>, shares: u32) -> Result<(), ClassError> {
         let tree = &self.shared.tree;
-        tree.set_shares(tree.class(class)?, shares)
+        tree.set_shares(tree.live(of)?, shares)
     }
 
-    /// Changes the shares of a group of classes.
-    ///
-    /// # Errors
-    /// Shares out of range, or a group that was removed.
-    pub fn set_group_shares(&self, group: ClassGroupId, shares: u32) -> Result<(), ClassError> {
-        let tree = &self.shared.tree;
-        tree.set_shares(tree.class_group(group)?, shares)
-    }
-
-    /// Changes the upper limits of a class, over all shards. Of its debt under the old ones, at
-    /// most 10 ms remain.
+    /// Changes the upper limits of a class or a group of classes together, over all shards. Of its
+    /// debt under the old ones, at most 10 ms remain.
     ///
     /// # Errors
     /// A limit out of range, or a class that was removed.
-    pub fn set_limits(&self, class: ClassId, limits: &Limits) -> Result<(), ClassError> {
+    pub fn set_limits(&self, of: impl Into<ClassNode>, limits: &Limits) -> Result<(), ClassError> {
         let tree = &self.shared.tree;
-        tree.set_limits(tree.class(class)?, limits)
-    }
-
-    /// Changes the upper limits of a group of classes together, over all shards.
-    ///
-    /// # Errors
-    /// A limit out of range, or a group that was removed.
-    pub fn set_group_limits(&self, group: ClassGroupId, limits: &Limits) -> Result<(), ClassError> {
-        let tree = &self.shared.tree;
-        tree.set_limits(tree.class_group(group)?, limits)
+        tree.set_limits(tree.live(of)?, limits)
     }
 
     /// The present shares of a class.
@@ -224,7 +191,7 @@ impl IoGroup {
     /// # Errors
     /// The class was removed.
     pub fn shares(&self, class: ClassId) -> Result<u32, ClassError> {
-        Ok(self.shared.tree.class(class)?.shares())
+        Ok(self.shared.tree.live(class)?.shares())
     }
 
     /// The costs of requests, unless its queues have got other ones since.

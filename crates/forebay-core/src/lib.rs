@@ -105,7 +105,7 @@ pub use blocked::Blocked;
 pub use budget::{Ceiling, Control, FixedControl, LATENCY_GOAL_DEFAULT, Policy};
 pub use class_tree::{
     CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassError, ClassGroupId, ClassId,
-    SHARES_MAX,
+    ClassNode, SHARES_MAX,
 };
 pub use cost::{
     BANDWIDTH_MAX, CostCurve, CostError, IOPS_MAX, IOPS_SIZE_DEFAULT, LADDER_POINTS_MAX,

@@ -148,11 +148,11 @@ fn a_class_that_two_remove_at_once_is_removed_once() {
         let group = tree.add_class_group(None, 10).unwrap();
         let class = tree.add_class(Some(group), 10).unwrap();
         let others = Arc::clone(&tree);
-        let other = thread::spawn(move || others.remove_class(class).is_ok());
-        let one = tree.remove_class(class).is_ok();
+        let other = thread::spawn(move || others.remove(class).is_ok());
+        let one = tree.remove(class).is_ok();
         assert!(one != other.join().unwrap());
-        assert!(tree.class(class).is_err());
-        assert_eq!(tree.remove_class_group(group), Ok(()));
+        assert!(tree.live(class).is_err());
+        assert_eq!(tree.remove(group), Ok(()));
     });
 }
 
@@ -165,21 +165,21 @@ fn a_class_is_removed_or_takes_work_and_never_both() {
             let remover = {
                 let tree = Arc::clone(&tree);
                 thread::spawn(move || {
-                    tree.remove_class(class).ok()?;
+                    tree.remove(class).ok()?;
                     tree.add_class(None, 20).ok()
                 })
             };
             let queued = tree.wake(class, NO_CREDIT).is_ok();
             if queued {
                 // nobody else has the place while there is work
-                assert_eq!(tree.class(class).map(|node| node.shares()), Ok(10));
+                assert_eq!(tree.live(class).map(|node| node.shares()), Ok(10));
                 tree.sleep(class.node());
             }
             let successor = remover.join().unwrap();
             assert!(queued || successor.is_some(), "refused, and nobody removed it");
-            assert_eq!(tree.class(class).is_ok(), successor.is_none());
+            assert_eq!(tree.live(class).is_ok(), successor.is_none());
             let present = successor.unwrap_or(class);
-            assert_eq!(tree.remove_class(present), Ok(()), "nobody uses it any more");
+            assert_eq!(tree.remove(present), Ok(()), "nobody uses it any more");
         });
     }
 }
@@ -190,7 +190,7 @@ fn a_group_is_removed_or_takes_a_class_and_never_both() {
         let tree = Arc::new(ClassTree::small(1, false));
         let group = tree.add_class_group(None, 10).unwrap();
         let others = Arc::clone(&tree);
-        let remover = thread::spawn(move || others.remove_class_group(group).is_ok());
+        let remover = thread::spawn(move || others.remove(group).is_ok());
         let class = tree.add_class(Some(group), 10);
         let removed = remover.join().unwrap();
         assert!(removed != class.is_ok());

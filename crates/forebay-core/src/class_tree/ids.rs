@@ -42,6 +42,25 @@ pub struct ClassGroupId {
     pub(super) generation: u16,
 }
 
+/// A class or a group of classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClassNode {
+    pub(super) node: NodeId,
+    pub(super) generation: u16,
+}
+
+impl From<ClassId> for ClassNode {
+    fn from(ClassId { node, generation }: ClassId) -> Self {
+        Self { node, generation }
+    }
+}
+
+impl From<ClassGroupId> for ClassNode {
+    fn from(ClassGroupId { node, generation }: ClassGroupId) -> Self {
+        Self { node, generation }
+    }
+}
+
 impl ClassId {
     /// A small number, below [`CLASSES_MAX`], unique among the group's present
     /// classes: for tables kept alongside the scheduler.

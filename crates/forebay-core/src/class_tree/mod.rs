@@ -10,7 +10,8 @@ use alloc::vec::Vec;
 
 pub use ids::ClassError;
 pub use ids::{
-    CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassGroupId, ClassId, SHARES_MAX,
+    CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassGroupId, ClassId, ClassNode,
+    SHARES_MAX,
 };
 use ids::{FIRST_CLASS, NODES_MAX};
 pub(crate) use ids::{LEVELS_MAX, NodeId, ROOT};
@@ -99,12 +100,11 @@ impl ClassTree {
         Ok(ClassGroupId { node, generation })
     }
 
-    pub(crate) fn class(&self, id: ClassId) -> Result<&Node, ClassError> {
-        self.live(id.node, id.generation)
-    }
-
-    pub(crate) fn class_group(&self, id: ClassGroupId) -> Result<&Node, ClassError> {
-        self.live(id.node, id.generation)
+    /// The node of a class or a group that is in use.
+    pub(crate) fn live(&self, id: impl Into<ClassNode>) -> Result<&Node, ClassError> {
+        let ClassNode { node, generation } = id.into();
+        let node = self.node(node);
+        if node.slot.is_of(generation) { Ok(node) } else { Err(ClassError::Unknown) }
     }
 
     /// Other shares, of a node that is in use.
@@ -128,27 +128,15 @@ impl ClassTree {
         Ok(())
     }
 
-    /// Removes a class that no shard has work of.
-    pub(crate) fn remove_class(&self, id: ClassId) -> Result<(), ClassError> {
-        self.remove(id.node, id.generation)
-    }
-
-    pub(crate) fn remove_class_group(&self, id: ClassGroupId) -> Result<(), ClassError> {
-        self.remove(id.node, id.generation)
-    }
-
-    fn remove(&self, id: NodeId, generation: u16) -> Result<(), ClassError> {
-        let node = self.node(id);
+    /// Removes a class that no shard has work of, or an empty group.
+    pub(crate) fn remove(&self, id: impl Into<ClassNode>) -> Result<(), ClassError> {
+        let ClassNode { node, generation } = id.into();
+        let node = self.node(node);
         // read before the place may be given to another
         let parent = node.parent();
         node.slot.free(generation)?;
         self.node(parent).slot.leave(false);
         Ok(())
-    }
-
-    fn live(&self, id: NodeId, generation: u16) -> Result<&Node, ClassError> {
-        let node = self.node(id);
-        if node.slot.is_of(generation) { Ok(node) } else { Err(ClassError::Unknown) }
     }
 
     /// Groups from this one, itself counted, up to the root, which is not.
@@ -228,11 +216,11 @@ mod tests {
     fn a_removed_class_is_unknown_even_when_its_slot_is_used_again() {
         let tree = tree();
         let first = tree.add_class(None, 7).unwrap();
-        tree.remove_class(first).unwrap();
+        tree.remove(first).unwrap();
         let second = tree.add_class(None, 9).unwrap();
         assert_eq!(first.index(), second.index());
-        assert_eq!(tree.class(first).unwrap_err(), ClassError::Unknown);
-        assert_eq!(tree.class(second).unwrap().shares(), 9);
+        assert_eq!(tree.live(first).unwrap_err(), ClassError::Unknown);
+        assert_eq!(tree.live(second).unwrap().shares(), 9);
     }
 
     #[test]
@@ -240,9 +228,9 @@ mod tests {
         let tree = tree();
         let group = tree.add_class_group(None, 1).unwrap();
         let class = tree.add_class(Some(group), 1).unwrap();
-        assert_eq!(tree.remove_class_group(group), Err(ClassError::InUse));
-        tree.remove_class(class).unwrap();
-        tree.remove_class_group(group).unwrap();
+        assert_eq!(tree.remove(group), Err(ClassError::InUse));
+        tree.remove(class).unwrap();
+        tree.remove(group).unwrap();
         assert_eq!(tree.add_class(Some(group), 1), Err(ClassError::Unknown));
     }
 
@@ -252,7 +240,7 @@ mod tests {
         for shares in [1, 7, 100, SHARES_MAX] {
             let group = tree.add_class_group(None, shares).unwrap();
             let class = tree.add_class(Some(group), shares).unwrap();
-            let parent = tree.class_group(group).unwrap();
+            let parent = tree.live(group).unwrap();
             tree.catch_up(class.node());
             assert_eq!(tree.owed(class.node()), 0);
             parent.advance_virtual_time(42_000);
@@ -260,7 +248,7 @@ mod tests {
             tree.keep_credit(class.node(), 10_000 * u64::from(shares));
             assert_eq!(tree.owed(class.node()), 10_000 * u64::from(shares));
             tree.catch_up(class.node());
-            tree.class(class).unwrap().charge(DiskTime::from_units(1 << 20), &mut 0);
+            tree.live(class).unwrap().charge(DiskTime::from_units(1 << 20), &mut 0);
             assert_eq!(tree.owed(class.node()), 0, "it is ahead");
         }
     }
@@ -269,7 +257,7 @@ mod tests {
     fn tiny_costs_over_large_shares_are_not_lost() {
         let tree = tree();
         let class = tree.add_class(None, SHARES_MAX).unwrap();
-        let (node, mut fraction) = (tree.class(class).unwrap(), 0);
+        let (node, mut fraction) = (tree.live(class).unwrap(), 0);
         for _ in 0..1_000_000 {
             node.charge(DiskTime::from_units(3), &mut fraction);
         }

@@ -201,7 +201,7 @@ impl IoQueue {
         len: u64,
         nested: bool,
     ) -> Result<Ticket, EnqueueError> {
-        self.shared.tree.class(class).map_err(EnqueueError::Class)?;
+        self.shared.tree.live(class).map_err(EnqueueError::Class)?;
         let ticket = self.insert(now, class, access, len, nested)?;
         if let Err(removed) = self.fair.push(&mut self.requests, class, ticket.slot()) {
             self.requests.remove(ticket.slot());
@@ -249,7 +249,7 @@ impl IoQueue {
         access: Access,
         len: u64,
     ) -> Result<Option<Ticket>, EnqueueError> {
-        self.shared.tree.class(class).map_err(EnqueueError::Class)?;
+        self.shared.tree.live(class).map_err(EnqueueError::Class)?;
         let Some(idle_since) = self.idle_since(now) else { return Ok(None) };
         if access.op == Op::Discard {
             // few are in the disk at once: it goes when it is their turn
@@ -333,7 +333,7 @@ impl IoQueue {
         if len <= part_max {
             return Parts::new(len, part_max);
         }
-        if self.shared.tree.class(class).is_ok() {
+        if self.shared.tree.live(class).is_ok() {
             let counters = self.report.class_mut(class);
             counters.splits += 1;
             counters.split_bytes = counters.split_bytes.wrapping_add(len);

@@ -125,7 +125,7 @@ impl Twin {
                 self.group.set_limits(self.classes[class], &limits).unwrap();
             }
             Step::Replace { class } => {
-                if self.group.remove_class(self.classes[class]).is_ok() {
+                if self.group.remove(self.classes[class]).is_ok() {
                     self.classes[class] = self.group.add_class(None, 100).unwrap();
                 }
             }

@@ -41,7 +41,7 @@ fn a_class_that_was(group: &IoGroup, parent: Option<ClassGroupId>, queue: &mut I
             queue.complete(now, ticket, Outcome::Done).unwrap();
         }
     }
-    group.remove_class(class).unwrap();
+    group.remove(class).unwrap();
     class
 }
 
@@ -134,7 +134,7 @@ fn a_new_class_owes_nothing_for_the_one_that_had_its_place() {
         let queue = &mut world.shards[0].queue;
         assert_eq!(queue.poll_dispatch(at(20 * MILLI)), None);
         assert!(queue.cancel(at(20 * MILLI), second));
-        world.group.remove_class(class).unwrap();
+        world.group.remove(class).unwrap();
         let fresh = world.group.add_class(None, 1000).unwrap();
         assert_eq!(fresh.index(), class.index());
         world.group.set_limits(fresh, &limits).unwrap();
@@ -159,7 +159,7 @@ fn served_after(shards: usize, in_groups: bool, (first, then): (u32, u32)) -> u6
     world.run_until(2 * SECOND);
     let before = world.consumption(class);
     if in_groups {
-        world.group.set_group_shares(groups[0], then).unwrap();
+        world.group.set_shares(groups[0], then).unwrap();
     } else {
         world.group.set_shares(class, then).unwrap();
     }

@@ -113,7 +113,7 @@ fn a_queue_that_is_dropped_gives_its_part_of_the_window_back() {
     assert_eq!(dispatch(&mut world.shards[0].queue, 1, 20).len(), 15);
     world.shards.remove(0);
     assert_eq!(world.group.in_flight().units(), 0);
-    world.group.remove_class(class).unwrap();
+    world.group.remove(class).unwrap();
     assert!(world.group.join().is_ok());
 }
 

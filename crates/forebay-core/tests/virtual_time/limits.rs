@@ -43,7 +43,7 @@ fn a_class_stays_at_its_limit_and_the_rest_goes_to_others() {
 fn shares_hold_below_the_limit_of_a_group() {
     let mut world = World::new(model(20_000, 1_000_000_000), Policy::pace_window(), 1);
     let group = world.group.add_class_group(None, 100).unwrap();
-    world.group.set_group_limits(group, &bytes(100 * MIB)).unwrap();
+    world.group.set_limits(group, &bytes(100 * MIB)).unwrap();
     let classes = [400, 100].map(|shares| world.group.add_class(Some(group), shares).unwrap());
     for class in classes {
         world.clients(4, reads(0, class));
@@ -81,9 +81,9 @@ fn a_class_at_its_limit_cannot_be_removed_while_it_has_work() {
     let tickets = [0; 3].map(|_| queue.enqueue(now, class, Op::Read, 4096).unwrap());
     assert_eq!(queue.poll_dispatch(now), Some(tickets[0]));
     assert_eq!(queue.poll_dispatch(now), None);
-    assert!(world.group.remove_class(class).is_err());
+    assert!(world.group.remove(class).is_err());
     assert!(queue.cancel(now, tickets[1]) && queue.cancel(now, tickets[2]));
-    world.group.remove_class(class).unwrap();
+    world.group.remove(class).unwrap();
     assert!(queue.enqueue(now, class, Op::Read, 4096).is_err());
 }
 

@@ -226,7 +226,7 @@ impl Checked {
         assert_eq!(self.enqueued, self.finished);
         assert_eq!(self.group.in_flight(), DiskTime::ZERO);
         for class in &self.classes {
-            self.group.remove_class(*class).unwrap();
+            self.group.remove(*class).unwrap();
         }
     }
 }
@@ -291,7 +291,7 @@ fn a_class_in_the_place_of_a_removed_one_counts_from_zero() {
     };
     let first = group.add_class(None, 100).unwrap();
     let held = go(first, 4096);
-    group.remove_class(first).unwrap();
+    group.remove(first).unwrap();
     let second = group.add_class(None, 100).unwrap();
     assert_eq!(first.index(), second.index());
     let ticket = go(second, 512);

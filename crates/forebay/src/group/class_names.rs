@@ -42,7 +42,7 @@ mod tests {
         names.set(two, "two");
         assert_eq!(names.all(), [(two, "two".into())]);
         names.set(one, "one");
-        io.remove_class(one).unwrap();
+        io.remove(one).unwrap();
         let next = io.add_class(None, 100).unwrap();
         names.set(next, "next");
         assert!(names.all().contains(&(next, "next".into())));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
-use forebay_core::{ClassError, ClassGroupId, ClassId, IoGroup, Limits};
+use forebay_core::{ClassError, ClassGroupId, ClassId, ClassNode, IoGroup, Limits};
 
 use crate::group::GroupState;
 use crate::messages;
@@ -17,12 +17,8 @@ pub(crate) type ClassRecord = Record<ClassId>;
 pub(crate) type GroupRecord = Record<ClassGroupId>;
 
 /// What an I/O group knows a class or a group of classes by.
-pub(crate) trait Node: Copy + Send + 'static {
+pub(crate) trait Node: Copy + Send + Into<ClassNode> + 'static {
     fn add(io: &IoGroup, parent: Option<ClassGroupId>, shares: u32) -> Result<Self, ClassError>;
-    fn check_removable(self, io: &IoGroup) -> Result<(), ClassError>;
-    fn remove(self, io: &IoGroup) -> Result<(), ClassError>;
-    fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError>;
-    fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError>;
     /// The group gets its name, if it has requests of its own.
     fn name(self, group: &GroupState, name: &str);
 }
@@ -30,22 +26,6 @@ pub(crate) trait Node: Copy + Send + 'static {
 impl Node for ClassId {
     fn add(io: &IoGroup, parent: Option<ClassGroupId>, shares: u32) -> Result<Self, ClassError> {
         io.add_class(parent, shares)
-    }
-
-    fn check_removable(self, io: &IoGroup) -> Result<(), ClassError> {
-        io.check_class_removable(self)
-    }
-
-    fn remove(self, io: &IoGroup) -> Result<(), ClassError> {
-        io.remove_class(self)
-    }
-
-    fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError> {
-        io.set_shares(self, shares)
-    }
-
-    fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError> {
-        io.set_limits(self, limits)
     }
 
     fn name(self, group: &GroupState, name: &str) {
@@ -56,22 +36,6 @@ impl Node for ClassId {
 impl Node for ClassGroupId {
     fn add(io: &IoGroup, parent: Option<Self>, shares: u32) -> Result<Self, ClassError> {
         io.add_class_group(parent, shares)
-    }
-
-    fn check_removable(self, io: &IoGroup) -> Result<(), ClassError> {
-        io.check_class_group_removable(self)
-    }
-
-    fn remove(self, io: &IoGroup) -> Result<(), ClassError> {
-        io.remove_class_group(self)
-    }
-
-    fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError> {
-        io.set_group_shares(self, shares)
-    }
-
-    fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError> {
-        io.set_group_limits(self, limits)
     }
 
     fn name(self, _: &GroupState, _: &str) {}
@@ -141,7 +105,7 @@ impl<Id: Node> Record<Id> {
         };
         let Settings { shares, limits } = *self.settings.lock();
         let id = Id::add(io, parent, shares)?;
-        id.set_limits(io, &part_of(&limits, parts))?;
+        io.set_limits(id, &part_of(&limits, parts))?;
         id.name(group, &self.name);
         match self.ids.get(slot) {
             Some(cell) => cell.store(Place(Some(id))),
@@ -159,7 +123,7 @@ impl<Id: Node> Record<Id> {
     /// Takes it out of the I/O group of `slot`, if it is there.
     pub(crate) fn displace(&self, io: &IoGroup, slot: usize) -> Result<(), ClassError> {
         let Some(id) = self.id(slot) else { return Ok(()) };
-        id.remove(io)?;
+        io.remove(id)?;
         self.ids[slot].store(Place(None));
         Ok(())
     }

@@ -168,7 +168,7 @@ impl Registry {
         record: &Record<Id>,
         shares: u32,
     ) -> Result<(), ClassError> {
-        self.change(record, |id, io| id.set_shares(io, shares))?;
+        self.change(record, |id, io| io.set_shares(id, shares))?;
         record.settings.lock().shares = shares;
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Registry {
         limits: &Limits,
     ) -> Result<(), ClassError> {
         let part = part_of(limits, self.parts);
-        self.change(record, |id, io| id.set_limits(io, &part))?;
+        self.change(record, |id, io| io.set_limits(id, &part))?;
         record.settings.lock().limits = *limits;
         Ok(())
     }
@@ -228,7 +228,7 @@ impl Registry {
     fn displace<Id: Node>(&self, record: &Record<Id>) -> Result<(), ClassError> {
         // What is put back after a refusal is new there, and has counted
         // nothing: only for work that comes between the two looks.
-        self.change(record, |id, io| id.check_removable(io))?;
+        self.change(record, |id, io| io.check_removable(id))?;
         let mut displaced = Vec::new();
         for group in self.io_groups() {
             if let Err(source) = record.displace(&group.io, group.slot) {
@@ -258,12 +258,12 @@ fn depth(groups: &DiskGroups, policy: Policy, model: &DiskModel) -> u64 {
 /// The I/O threads that a disk of this depth is to have: as asked for, or
 /// fewer.
 fn io_threads(disk: &str, depth: u64, layout: Layout) -> IoThreadsConfig {
-    let asked = layout.io_threads.io_queues;
-    let wanted = u32::try_from(asked).unwrap_or(u32::MAX);
+    let configured = layout.io_threads.io_queues;
+    let wanted = u32::try_from(configured).unwrap_or(u32::MAX);
     let queues = IoQueues::recommended(depth, wanted, 1);
     if queues.count < wanted {
         messages::info(format!(
-            "the disk `{disk}` gets {} I/O threads instead of {asked}: {depth} requests of 4 KiB \
+            "the disk `{disk}` gets {} I/O threads instead of {configured}: {depth} requests of 4 KiB \
              fill its window, and a queue needs {LOCAL_DEPTH_MIN} of them",
             queues.count
         ));

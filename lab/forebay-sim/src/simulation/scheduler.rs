@@ -72,7 +72,7 @@ impl Scheduler {
         for group in &self.groups {
             let changed = match (class, parent) {
                 (Some(class), _) => group.group.set_shares(group.classes[class], shares),
-                (_, Some(parent)) => group.group.set_group_shares(group.parents[parent], shares),
+                (_, Some(parent)) => group.group.set_shares(group.parents[parent], shares),
                 _ => {
                     let class = name.to_owned();
                     return Err(SimulationError::Change(What::Shares { class, shares }));
@@ -97,7 +97,7 @@ impl Scheduler {
     ) -> Result<(), SimulationError> {
         let replace = |Group { group, classes, parents }: &mut Group| {
             let shares = group.shares(classes[class])?;
-            group.remove_class(classes[class])?;
+            group.remove(classes[class])?;
             classes[class] = group.add_class(parent.map(|parent| parents[parent]), shares)?;
             Ok(())
         };

@@ -57,8 +57,8 @@ impl Classes {
             class if queued(class) => Err(ClassError::InUse),
             _ => Ok(()),
         };
-        assert_eq!(group.check_class_removable(class), expected);
-        assert_eq!(group.remove_class(class), expected);
+        assert_eq!(group.check_removable(class), expected);
+        assert_eq!(group.remove(class), expected);
         if expected.is_ok() {
             self.classes.retain(|&other| other != class);
             self.removed = Some(class);
@@ -78,7 +78,7 @@ impl Classes {
 
     pub(super) fn remove_group(&mut self, group: &IoGroup, pick: usize) {
         let Some(removed) = of(&self.groups, pick) else { return };
-        if group.remove_class_group(removed).is_ok() {
+        if group.remove(removed).is_ok() {
             self.groups.retain(|&other| other != removed);
         }
     }
@@ -93,7 +93,7 @@ impl Classes {
     pub(super) fn set_group_shares(&self, group: &IoGroup, pick: usize, shares: u32) {
         let Some(changed) = of(&self.groups, pick) else { return };
         let valid = (1..=SHARES_MAX).contains(&shares);
-        assert_eq!(group.set_group_shares(changed, shares).is_ok(), valid);
+        assert_eq!(group.set_shares(changed, shares).is_ok(), valid);
     }
 
     pub(super) fn set_limits(&self, group: &IoGroup, pick: usize, limits: &Limits) {
@@ -104,24 +104,24 @@ impl Classes {
 
     pub(super) fn set_group_limits(&self, group: &IoGroup, pick: usize, limits: &Limits) {
         let Some(changed) = of(&self.groups, pick) else { return };
-        assert_eq!(group.set_group_limits(changed, limits).is_ok(), are_valid(limits));
+        assert_eq!(group.set_limits(changed, limits).is_ok(), are_valid(limits));
     }
 
     /// No limit binds any more.
     pub(super) fn lift_limits(&self, group: &IoGroup) {
         let none = Limits::default();
         self.classes.iter().for_each(|&class| group.set_limits(class, &none).unwrap());
-        self.groups.iter().for_each(|&of| group.set_group_limits(of, &none).unwrap());
+        self.groups.iter().for_each(|&of| group.set_limits(of, &none).unwrap());
     }
 
     /// Removes all, which nothing uses any more.
     pub(super) fn remove_all(&mut self, group: &IoGroup) {
         for class in self.classes.drain(..) {
-            group.remove_class(class).unwrap();
+            group.remove(class).unwrap();
         }
         // those that hold others were made before them
         for of in self.groups.drain(..).rev() {
-            group.remove_class_group(of).unwrap();
+            group.remove(of).unwrap();
         }
     }
 

@@ -29,7 +29,7 @@ impl Bed {
     fn limited(&self, shares: u32, limits: &Limits, in_group: bool) -> ClassId {
         if in_group {
             let parent = self.group.add_class_group(None, shares).unwrap();
-            self.group.set_group_limits(parent, limits).unwrap();
+            self.group.set_limits(parent, limits).unwrap();
             return self.group.add_class(Some(parent), 100).unwrap();
         }
         let class = self.class(shares);
@@ -216,7 +216,7 @@ fn a_limit_holds_holders_back_as_others_and_who_asked_first_goes_first() {
         };
         let mut in_turn = twenty(&mut queue, now);
         assert_eq!(drain(&mut queue, &mut now, 10 * MILLI), in_turn, "{order:?}: no limit");
-        group.set_group_limits(parent, &operations(10)).unwrap();
+        group.set_limits(parent, &operations(10)).unwrap();
         in_turn = twenty(&mut queue, now);
         assert_eq!(drain(&mut queue, &mut now, SECOND / 20), in_turn[..1], "{order:?}");
         for n in 1..20 {
