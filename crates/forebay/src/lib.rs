@@ -45,7 +45,7 @@
 //!
 //! Unscheduled I/O is counted, if the kernel reports it, in each disk's
 //! [`DeviceTraffic`](metrics::DeviceTraffic) and in the metrics, and reported once a minute in the
-//! log. So are [permits held for too long](metrics::ClassSnapshot::held_long). Messages in the log
+//! log. So are [permits held for too long](metrics::ClassSnapshot::stuck_requests). Messages in the log
 //! refer to this section. If most of the unscheduled I/O is write-back of this process, the engine
 //! writes through the page cache, perhaps with permits around its `write`. If it is reads, the
 //! engine reads without permits, or through a mapping. The message names a file of the disk that

@@ -65,8 +65,8 @@ fn a_disk_that_hangs_and_one_that_is_not_listed_are_named_once() {
         let snapshot = scheduler.snapshot();
         let on = |disk: &str| snapshot.disks.iter().find(|found| found.name == disk).unwrap();
         let class = |disk| on(disk).classes.iter().find(|found| found.name == "class").unwrap();
-        assert_eq!(class("fine").held_long, 0);
-        (class("hung").held_long, class("hung").held_long_nanos)
+        assert_eq!(class("fine").stuck_requests, 0);
+        (class("hung").stuck_requests, class("hung").stuck_nanos)
     };
     while held().1 < 2_000_000_000 && begin.elapsed() < Duration::from_secs(60) {
         thread::sleep(Duration::from_millis(100));

@@ -95,9 +95,6 @@ const CLASS_SECONDS: &[Metric<ClassSnapshot, u64>] = &[
          except for classes with a limit below the rate of the disk",
         |class| class.counters.limited_nanos,
     ),
-    ("limited_time_sec", "Old name of limited_seconds, for one release", |class| {
-        class.counters.limited_nanos
-    }),
     ("consumption", "Disk time dispatched, in seconds", |class| {
         disk_nanos(class.counters.consumption)
     }),
@@ -107,13 +104,13 @@ const CLASS_GAUGES: &[Metric<ClassSnapshot, f64>] = &[
     ("queue_length", "Requests waiting", |class| f64::from(class.counters.queued)),
     ("disk_queue_length", "Requests in the disk", |class| f64::from(class.counters.in_disk)),
     (
-        "held_long",
+        "stuck_requests",
         "Permits and requests in the disk for far longer than expected; 0 is healthy, more means \
          a disk that hangs, or permits whose holder waits for something else",
-        |class| f64::from(class.held_long),
+        |class| f64::from(class.stuck_requests),
     ),
-    ("held_long_seconds", "Minimum age of the oldest of them, to a second", |class| {
-        seconds(class.held_long_nanos)
+    ("stuck_seconds", "Minimum age of the oldest of them, to a second", |class| {
+        seconds(class.stuck_nanos)
     }),
     ("shares", "Shares", |class| f64::from(class.shares)),
     ("delay", "Time in the queue of the request that was dispatched last, in seconds", |class| {
@@ -126,10 +123,10 @@ const CLASS_GAUGES: &[Metric<ClassSnapshot, f64>] = &[
     ),
 ];
 
-/// Which of a class's distributions.
-type Which = fn(&ClassSnapshot) -> &Distribution;
+/// Selects one of a class's distributions.
+type DistributionOf = fn(&ClassSnapshot) -> &Distribution;
 
-const CLASS_HISTOGRAMS: &[(&str, &str, Which)] = &[
+const CLASS_HISTOGRAMS: &[(&str, &str, DistributionOf)] = &[
     ("queue_latency_seconds", "Time queued", |class| &class.in_queue),
     ("disk_latency_seconds", "Time in the disk", |class| &class.in_disk),
     ("latency_seconds", "Time queued and in the disk", |class| &class.total),

@@ -129,10 +129,10 @@ pub struct ClassSnapshot {
     pub counters: ClassCounters,
     /// The number of permits and requests that are in the disk for far longer than they should be,
     /// and no longer count in the window.
-    pub held_long: u32,
+    pub stuck_requests: u32,
     /// The least time for which some of these have been held, in nanoseconds, with a resolution of
     /// a second.
-    pub held_long_nanos: u64,
+    pub stuck_nanos: u64,
     /// The times from being queued to being dispatched.
     pub in_queue: Distribution,
     /// The times from dispatch to completion.

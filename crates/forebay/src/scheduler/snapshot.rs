@@ -27,7 +27,7 @@ impl Scheduler {
         for (disk, (traffic, held)) in snapshots.iter_mut().zip(below) {
             disk.traffic = traffic;
             for (class, nanos) in disk.classes.iter_mut().zip(held) {
-                class.held_long_nanos = if class.held_long > 0 { nanos } else { 0 };
+                class.stuck_nanos = if class.stuck_requests > 0 { nanos } else { 0 };
             }
         }
         Snapshot {
@@ -78,7 +78,7 @@ fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
     }
     if disk.has_given_up() {
         for (class, of_class) in classes.iter().zip(&mut snapshot.classes) {
-            of_class.held_long = disk.held(class).count();
+            of_class.stuck_requests = disk.held(class).count();
         }
     }
     snapshot

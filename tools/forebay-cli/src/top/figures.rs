@@ -303,8 +303,8 @@ fn class_between(
         waiting: since.gauge("queue_length").unwrap_or(0.0),
         // metrics do not tell the groups of classes, within which their shares count
         while_waiting: None,
-        held: since.gauge("held_long").unwrap_or(0.0) as u64,
-        held_seconds: since.gauge("held_long_seconds").unwrap_or(0.0),
+        held: since.gauge("stuck_requests").unwrap_or(0.0) as u64,
+        held_seconds: since.gauge("stuck_seconds").unwrap_or(0.0),
         queue_p99: of_span("queue_latency_seconds", 0.99),
         disk_p99: of_span("disk_latency_seconds", 0.99),
         starved_seconds: since.of("starvation_time_sec_total"),

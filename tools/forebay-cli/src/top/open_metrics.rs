@@ -8,8 +8,10 @@ const PREFIX: &str = "forebay_";
 const QUEUE_PREFIX: &str = "io_queue_";
 
 /// Old and new names of metrics. A process of the previous version serves the old ones.
-const RENAMED: [(&str, &str); 10] = [
+const RENAMED: [(&str, &str); 12] = [
     ("io_queue_bridged_total", "io_queue_absence_bypasses_total"),
+    ("io_queue_held_long", "io_queue_stuck_requests"),
+    ("io_queue_held_long_seconds", "io_queue_stuck_seconds"),
     ("io_queue_late_turn_sec_total", "io_queue_late_turn_seconds_total"),
     ("io_queue_limited_time_sec_total", "io_queue_limited_seconds_total"),
     ("io_queue_past_window_total", "io_queue_window_bypasses_total"),

@@ -39,15 +39,11 @@ pub(super) fn encode(devices: &mut Section<'_, '_>, disks: &[DiskSnapshot]) -> f
             .map(|(direction, traffic)| ([disk, device, ("direction", direction)], traffic))
     });
     devices.table(Counter, COUNTERS, &directions, Value::Count)?;
-    for (name, help) in [
-        ("unattributed_bytes", "Bytes written by this process and not yet attributed to a device"),
-        ("undecided_bytes", "Old name of unattributed_bytes, for one release"),
-    ] {
-        let seen = seen.clone();
-        let seen =
-            seen.map(|(disk, device, of)| ([disk, device], Value::Gauge(of.unattributed as f64)));
-        devices.family(Gauge, (name, help), seen)?;
-    }
+    let help = "Bytes written by this process and not yet attributed to a device";
+    let unattributed = seen
+        .clone()
+        .map(|(disk, device, of)| ([disk, device], Value::Gauge(of.unattributed as f64)));
+    devices.family(Gauge, ("unattributed_bytes", help), unattributed)?;
     let help = "Time of requests in flight on a member of a striped array, summed over requests";
     let members = seen.flat_map(|(disk, device, of)| {
         of.members.iter().map(move |of| {

@@ -71,9 +71,6 @@ pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
         "Longest stall of the disk: requests were in it, and none completed",
         |disk| Some(seconds(disk.load.counters.stall_nanos_max)),
     ),
-    ("stop_max_seconds", "Old name of stall_max_seconds, for one release", |disk| {
-        Some(seconds(disk.load.counters.stall_nanos_max))
-    }),
     ("read_iops", "Configured rate", |disk| rate(disk, |rates| rates.read_iops)),
     ("write_iops", "Configured rate", |disk| rate(disk, |rates| rates.write_iops)),
     ("read_bandwidth", "Configured rate, bytes per second", |disk| {
@@ -94,18 +91,12 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
     ("window_bypasses", "Requests dispatched beyond a full window for a nested request", |disk| {
         disk.totals.window_bypasses
     }),
-    ("past_window", "Old name of window_bypasses, for one release", |disk| {
-        disk.totals.window_bypasses
-    }),
     (
         "absence_bypasses",
         "Requests sent beyond a full window, as no thread had polled until the disk ran out of \
          work; many mean a host short of processors",
         |disk| disk.totals.absence_bypasses,
     ),
-    ("bridged", "Old name of absence_bypasses, for one release", |disk| {
-        disk.totals.absence_bypasses
-    }),
     (
         "wake_ups",
         "Wake-ups of threads and tasks, timers included; at most 1.5 per request and 20 per \
@@ -118,11 +109,7 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
          windows and 100 ms; 0 is healthy, more means a failing device or controller",
         |disk| disk.load.counters.stalls,
     ),
-    ("stops", "Old name of stalls, for one release", |disk| disk.load.counters.stalls),
     ("stall_overdue", "Requests that became overdue in stalls", |disk| {
-        disk.load.counters.stall_overdue
-    }),
-    ("stop_overdue", "Old name of stall_overdue, for one release", |disk| {
         disk.load.counters.stall_overdue
     }),
     (
@@ -147,18 +134,6 @@ pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
         "Time in which work waited for the disk all along, stalls included",
         |disk| disk.load.counters.waited_nanos,
     ),
-    ("late_turn_sec", "Old name of late_turn_seconds, for one release", |disk| {
-        disk.totals.late_nanos
-    }),
-    ("stopped_seconds", "Old name of stalled_seconds, for one release", |disk| {
-        disk.load.counters.stalled_nanos
-    }),
-    ("stopped_sec", "Old name of stalled_seconds, for one release", |disk| {
-        disk.load.counters.stalled_nanos
-    }),
-    ("waited_sec", "Old name of waited_seconds, for one release", |disk| {
-        disk.load.counters.waited_nanos
-    }),
     (
         "waited_consumption",
         "Disk time completed in that time, in seconds; divided by that time, it is the speed over \

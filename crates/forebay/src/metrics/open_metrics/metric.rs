@@ -1,6 +1,6 @@
 //! Passes metrics to the encoder.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use forebay_core::DiskTime;
 use prometheus_client::encoding::{
@@ -15,7 +15,25 @@ use crate::metrics::Distribution;
 /// One metric: its name, what it says, and its value.
 pub(super) type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);
 
+/// Old and new names of metrics. A metric is also shown with its old names, for one release.
+const OLD_NAMES: [(&str, &str); 13] = [
+    ("bridged", "absence_bypasses"),
+    ("held_long", "stuck_requests"),
+    ("held_long_seconds", "stuck_seconds"),
+    ("late_turn_sec", "late_turn_seconds"),
+    ("limited_time_sec", "limited_seconds"),
+    ("past_window", "window_bypasses"),
+    ("stop_max_seconds", "stall_max_seconds"),
+    ("stop_overdue", "stall_overdue"),
+    ("stopped_sec", "stalled_seconds"),
+    ("stopped_seconds", "stalled_seconds"),
+    ("stops", "stalls"),
+    ("undecided_bytes", "unattributed_bytes"),
+    ("waited_sec", "waited_seconds"),
+];
+
 /// One value of a metric.
+#[derive(Clone, Copy)]
 pub(super) enum Value<'a> {
     Count(u64),
     /// A count of nanoseconds, which is shown in seconds.
@@ -58,18 +76,23 @@ impl Section<'_, '_> {
         value.encode(encoder.encode_descriptor(&format!("{prefix}{name}"), help, None, kind)?)
     }
 
-    /// One metric with a value for each of several labels.
+    /// One metric with a value for each of several labels, with its old names too.
     pub(super) fn family<'v, L: EncodeLabelSet>(
         &mut self,
         kind: MetricType,
         (name, help): (&str, &str),
-        samples: impl Iterator<Item = (L, Value<'v>)>,
+        samples: impl Iterator<Item = (L, Value<'v>)> + Clone,
     ) -> fmt::Result {
         let Self(encoder, prefix) = self;
-        let name = format!("{prefix}{name}");
-        let mut metric = encoder.encode_descriptor(&name, help, None, kind)?;
-        for (labels, value) in samples.filter(|(_, value)| !matches!(value, Value::Unknown)) {
-            value.encode(metric.encode_family(&labels)?)?;
+        let old = OLD_NAMES.iter().filter(|(_, new)| *new == name);
+        let old = old.map(|(old, _)| (*old, format!("Old name of {name}, for one release")));
+        for (name, help) in iter::once((name, help.to_owned())).chain(old) {
+            let name = format!("{prefix}{name}");
+            let mut metric = encoder.encode_descriptor(&name, &help, None, kind)?;
+            let samples = samples.clone();
+            for (labels, value) in samples.filter(|(_, value)| !matches!(value, Value::Unknown)) {
+                value.encode(metric.encode_family(&labels)?)?;
+            }
         }
         Ok(())
     }

@@ -90,7 +90,7 @@ fn metrics_of_the_dashboard_exist() {
                   effective_goal_seconds engines flow_ratio held_long held_long_seconds in_disk in_disk_seconds \
                   latency_target_attainable \
                   latency_target_holds latency_target_seconds queue_length queues read_bandwidth \
-                  read_iops shares speed stall_max_seconds stop_max_seconds turn_overdue_seconds window_corrected_seconds window_seconds write_bandwidth \
+                  read_iops shares speed stall_max_seconds stop_max_seconds stuck_requests stuck_seconds turn_overdue_seconds window_corrected_seconds window_seconds write_bandwidth \
                   write_iops";
     let histograms = "disk_latency_seconds latency_seconds queue_latency_seconds";
     let named = [("counter", counters), ("gauge", gauges), ("histogram", histograms)];
@@ -250,15 +250,17 @@ fn unscheduled_io_is_reported_of_each_device_or_why_that_is_not_known() {
 }
 
 #[test]
-fn permits_that_are_held_for_long_are_told_with_their_age() {
+fn stuck_permits_are_reported_with_their_age() {
     let mut class = ClassSnapshot { name: "a".into(), ..Default::default() };
     class.counters.in_disk = 4;
-    (class.held_long, class.held_long_nanos) = (4, 12_500_000_000);
+    (class.stuck_requests, class.stuck_nanos) = (4, 12_500_000_000);
     let disk = DiskSnapshot { name: "d".into(), classes: vec![class], ..Default::default() };
     let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
     let labels = r#"{mountpoint="d",class="a"}"#;
     for line in [
+        format!("forebay_io_queue_stuck_requests{labels} 4.0"),
         format!("forebay_io_queue_held_long{labels} 4.0"),
+        format!("forebay_io_queue_stuck_seconds{labels} 12.5"),
         format!("forebay_io_queue_held_long_seconds{labels} 12.5"),
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
