@@ -17,10 +17,10 @@
 
 mod backing;
 mod block_device;
-mod counted;
 mod descent;
 mod disk_stat;
 mod file_stat;
+mod iostat_disk;
 mod layer;
 mod machine;
 mod members;
@@ -32,9 +32,9 @@ mod stack;
 
 pub use backing::Backing;
 pub use block_device::{BlockDevice, Link, Stripe};
-pub use counted::{CountedDisk, Uncounted};
 pub use disk_stat::DiskStat;
 pub use file_stat::FileStat;
+pub use iostat_disk::{IostatDisk, NoIostatDisk};
 pub use layer::Layer;
 pub use machine::Machine;
 pub use members::{Striping, parts_in_flight, uneven_members};

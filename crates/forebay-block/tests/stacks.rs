@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use forebay_block::{Machine, Stack, Uncounted};
+use forebay_block::{Machine, NoIostatDisk, Stack};
 use tempfile::TempDir;
 
 /// A machine that is a directory, where anything can be added.
@@ -203,8 +203,8 @@ fn network_and_memory_lie_on_themselves() {
 }
 
 /// The name of the disk whose counters tell of `path`.
-fn counted(tree: &Tree, path: &str) -> Result<String, Uncounted> {
-    tree.stack(path).counted_disk(&Machine::new(tree.root())).map(|disk| disk.name)
+fn counted(tree: &Tree, path: &str) -> Result<String, NoIostatDisk> {
+    tree.stack(path).iostat_disk(&Machine::new(tree.root())).map(|disk| disk.name)
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn members_are_those_of_arrays_that_have_chunks_on_each_in_turn() {
     for (level, count) in [("raid0", 4), ("raid1", 0)] {
         let tree = Tree::recorded("md-raid0").dir("/var/lib");
         fs::write(tree.root().join("sys/dev/block/9:0/md/level"), level).unwrap();
-        let disk = tree.stack("/var/lib/scylla").counted_disk(&Machine::new(tree.root()));
+        let disk = tree.stack("/var/lib/scylla").iostat_disk(&Machine::new(tree.root()));
         assert_eq!(disk.unwrap().members.len(), count, "{level}");
     }
 }
@@ -241,18 +241,18 @@ fn members_are_those_of_arrays_that_have_chunks_on_each_in_turn() {
 #[test]
 fn missing_counters_of_a_disk_are_reported_with_the_reason() {
     for (kind, expected) in [
-        ("tmpfs", Uncounted::Memory),
-        ("nfs4", Uncounted::Network),
-        ("fuse.sshfs", Uncounted::Network),
-        ("fuse.bindfs", Uncounted::Program),
-        ("overlay", Uncounted::NoDevice),
+        ("tmpfs", NoIostatDisk::Memory),
+        ("nfs4", NoIostatDisk::Network),
+        ("fuse.sshfs", NoIostatDisk::Network),
+        ("fuse.bindfs", NoIostatDisk::Program),
+        ("overlay", NoIostatDisk::NoDevice),
     ] {
         let tree = Tree::new(&format!("20 1 0:20 / / rw - {kind} source rw\n"));
         assert_eq!(counted(&tree, "/"), Err(expected), "{kind}");
     }
     let pool = Tree::new("20 1 0:20 / / rw - zfs pool/data rw\n");
-    assert_eq!(counted(&pool, "/"), Err(Uncounted::Several));
-    assert_eq!(counted(&btrfs("/dev/sda2"), "/data"), Err(Uncounted::Several));
+    assert_eq!(counted(&pool, "/"), Err(NoIostatDisk::Several));
+    assert_eq!(counted(&btrfs("/dev/sda2"), "/data"), Err(NoIostatDisk::Several));
     let hidden = Tree::new("20 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
-    assert_eq!(counted(&hidden, "/"), Err(Uncounted::NoDevice), "a container without /sys");
+    assert_eq!(counted(&hidden, "/"), Err(NoIostatDisk::NoDevice), "a container without /sys");
 }

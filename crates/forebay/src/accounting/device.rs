@@ -1,20 +1,20 @@
 //! A disk of the machine, as the kernel counts what it does.
 
-use forebay_block::{CountedDisk, DeviceNumber, DiskStat, Machine};
+use forebay_block::{DeviceNumber, DiskStat, IostatDisk, Machine};
 
 use crate::metrics::MemberTraffic;
 
-/// What it has done since the last look.
-pub(super) enum Look {
+/// The traffic of a disk since the last reading.
+pub(super) enum Reading {
     /// Bytes read, written and discarded.
-    Done([u64; 3]),
-    /// Nothing is known, and why.
-    Unknown(String),
+    Traffic([u64; 3]),
+    /// The reason why the counters are not known.
+    Unavailable(String),
 }
 
 #[derive(Debug)]
 pub(super) struct Device {
-    pub(super) disk: CountedDisk,
+    pub(super) disk: IostatDisk,
     last: Option<DiskStat>,
     members: Vec<Member>,
 }
@@ -28,12 +28,12 @@ struct Member {
 }
 
 impl Member {
-    fn new(machine: &Machine, disk: &CountedDisk) -> Self {
+    fn new(machine: &Machine, disk: &IostatDisk) -> Self {
         let traffic = MemberTraffic { member: disk.name.clone(), in_flight_ms: 0 };
         Self { number: disk.number, last: DiskStat::of(machine, disk.number), traffic }
     }
 
-    fn look(&mut self, machine: &Machine) {
+    fn read(&mut self, machine: &Machine) {
         let now = DiskStat::of(machine, self.number);
         if let (Some(now), Some(last)) = (now, self.last) {
             self.traffic.in_flight_ms += now.in_flight_ms_since(&last);
@@ -44,7 +44,7 @@ impl Member {
 
 impl Device {
     /// What it does from now on.
-    pub(super) fn new(machine: &Machine, disk: CountedDisk) -> Self {
+    pub(super) fn new(machine: &Machine, disk: IostatDisk) -> Self {
         let last = DiskStat::of(machine, disk.number);
         let members = disk.members.iter().map(|member| Member::new(machine, member)).collect();
         Self { disk, last, members }
@@ -56,23 +56,23 @@ impl Device {
         self.members.iter().map(|member| &member.traffic)
     }
 
-    pub(super) fn look(&mut self, machine: &Machine) -> Look {
-        self.members.iter_mut().for_each(|member| member.look(machine));
-        let CountedDisk { name, number, .. } = &self.disk;
+    pub(super) fn read(&mut self, machine: &Machine) -> Reading {
+        self.members.iter_mut().for_each(|member| member.read(machine));
+        let IostatDisk { name, number, .. } = &self.disk;
         let Some(stat) = DiskStat::of(machine, *number) else {
             self.last = None;
-            return Look::Unknown(format!("the disk {name} is gone"));
+            return Reading::Unavailable(format!("the disk {name} is gone"));
         };
         // One that was gone is another one.
         let done = self.last.replace(stat).map_or([0; 3], |last| stat.since(&last));
         let is_off = || machine.number(format!("sys/dev/block/{number}/queue/iostats")) == Some(0);
         if done == [0; 3] && is_off() {
-            return Look::Unknown(format!(
+            return Reading::Unavailable(format!(
                 "the kernel does not count the I/O of {name}: write 1 into \
                  /sys/block/{name}/queue/iostats"
             ));
         }
-        Look::Done(done)
+        Reading::Traffic(done)
     }
 }
 
@@ -95,9 +95,9 @@ mod tests {
     }
 
     fn done(device: &mut Device, machine: &Machine) -> Result<u64, String> {
-        match device.look(machine) {
-            Look::Done([_, written, _]) => Ok(written / 512),
-            Look::Unknown(why) => Err(why),
+        match device.read(machine) {
+            Reading::Traffic([_, written, _]) => Ok(written / 512),
+            Reading::Unavailable(why) => Err(why),
         }
     }
 
@@ -109,7 +109,7 @@ mod tests {
         let number = "7:1".parse().unwrap();
         stat(root, 100);
         let mut device =
-            Device::new(&machine, CountedDisk { name: "loop1".into(), number, members: vec![] });
+            Device::new(&machine, IostatDisk { name: "loop1".into(), number, members: vec![] });
         stat(root, 150);
         assert_eq!(done(&mut device, &machine), Ok(50));
         fs::remove_file(root.join("sys/dev/block/7:1/stat")).unwrap();
@@ -131,7 +131,7 @@ mod tests {
         };
         ["8:0", "8:16", "9:0"].into_iter().for_each(|number| in_flight(number, 7));
         let machine = Machine::new(dir.path());
-        let disk = |name: &str, number: &str, members| CountedDisk {
+        let disk = |name: &str, number: &str, members| IostatDisk {
             name: name.into(),
             number: number.parse().unwrap(),
             members,
@@ -139,9 +139,9 @@ mod tests {
         let members = vec![disk("sda", "8:0", vec![]), disk("sdb", "8:16", vec![])];
         let mut device = Device::new(&machine, disk("md0", "9:0", members));
         in_flight("8:0", 107);
-        device.look(&machine);
+        device.read(&machine);
         in_flight("8:16", 17);
-        device.look(&machine);
+        device.read(&machine);
         let found: Vec<_> =
             device.members().map(|of| (of.member.as_str(), of.in_flight_ms)).collect();
         assert_eq!(found, [("sda", 100), ("sdb", 10)]);
@@ -154,7 +154,7 @@ mod tests {
         stat(dir.path(), 100);
         write(dir.path(), "sys/dev/block/7:1/queue/iostats", "0\n");
         let disk =
-            CountedDisk { name: "loop1".into(), number: "7:1".parse().unwrap(), members: vec![] };
+            IostatDisk { name: "loop1".into(), number: "7:1".parse().unwrap(), members: vec![] };
         let mut device = Device::new(&machine, disk);
         assert!(
             done(&mut device, &machine).unwrap_err().contains("/sys/block/loop1/queue/iostats")

@@ -1,10 +1,10 @@
 //! Files that the process has mapped and shares with the page cache.
 
-use forebay_block::{BlockDevice, CountedDisk, DeviceNumber, Machine};
+use forebay_block::{BlockDevice, DeviceNumber, IostatDisk, Machine};
 
 /// The path of a mapped file on one of these disks: I/O through the mapping is unscheduled.
 /// Its device is looked up by number, since opening the file would end record locks of the process.
-pub(super) fn mapped_file(machine: &Machine, disks: &[&CountedDisk]) -> Option<String> {
+pub(super) fn mapped_file(machine: &Machine, disks: &[&IostatDisk]) -> Option<String> {
     let text = machine.text("proc/self/maps")?;
     let mut others = Vec::new();
     text.lines().find_map(|line| {
@@ -53,7 +53,7 @@ mod tests {
         }
         let disk = |number: &str| {
             let number = number.parse().unwrap();
-            CountedDisk { name: String::from("disk"), number, members: Vec::new() }
+            IostatDisk { name: String::from("disk"), number, members: Vec::new() }
         };
         let machine = Machine::new(dir.path());
         let found = |number| mapped_file(&machine, &[&disk(number)]);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use forebay_block::Machine;
 use forebay_core::Op;
 
-use super::device::{Device, Look};
+use super::device::{Device, Reading};
 use super::ledger::{Ledger, Outstanding};
 use super::warning::Minute;
 use crate::metrics::DeviceTraffic;
@@ -103,9 +103,11 @@ impl Unit {
         let mut done = [0; 3];
         let mut unknown = None;
         for device in &mut self.devices {
-            match device.look(machine) {
-                Look::Done(more) => done.iter_mut().zip(more).for_each(|(to, from)| *to += from),
-                Look::Unknown(why) => unknown = Some(why),
+            match device.read(machine) {
+                Reading::Traffic(more) => {
+                    done.iter_mut().zip(more).for_each(|(to, from)| *to += from);
+                }
+                Reading::Unavailable(why) => unknown = Some(why),
             }
         }
         if !self.devices.is_empty() {

@@ -109,7 +109,7 @@ fn unit_of(machine: &Machine, disk: &Arc<DiskRecord>, stacks: &[Stack]) -> Unit 
     let mut devices: Vec<Device> = Vec::new();
     let mut unknown = String::from("no mountpoint of the disk is known");
     for stack in stacks {
-        match stack.counted_disk(machine) {
+        match stack.iostat_disk(machine) {
             Ok(found) if devices.iter().any(|device| device.disk == found) => {}
             Ok(found) => devices.push(Device::new(machine, found)),
             Err(why) => unknown = format!("its files {why}"),

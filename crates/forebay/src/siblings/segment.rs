@@ -83,7 +83,7 @@ impl Segment {
     /// in `/run/forebay`.
     pub(crate) fn of_disk(machine: &Machine, stacks: &[Stack]) -> Result<Self, SharedMemoryError> {
         let stack = stacks.first().ok_or(SharedMemoryError::NoDevice)?;
-        let disk = stack.counted_disk(machine).map_or(stack.number, |disk| disk.number);
+        let disk = stack.iostat_disk(machine).map_or(stack.number, |disk| disk.number);
         let runtime_dir = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let runtime_dir = runtime_dir.filter(|dir| dir.is_absolute());
         let dir = runtime_dir.unwrap_or_else(|| PathBuf::from("/run")).join("forebay");

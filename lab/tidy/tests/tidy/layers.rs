@@ -122,7 +122,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "path_walk",
             "descent",
             "stack",
-            "counted",
+            "iostat_disk",
         ],
     ),
     (

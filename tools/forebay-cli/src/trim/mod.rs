@@ -260,7 +260,7 @@ fn done(place: &Place, progress: &Progress, counted: Option<(u64, u64)>, took: D
         progress.trimmed,
         progress.longest
     );
-    if let (Some((commands, bytes)), Some(disk)) = (counted, &place.counted) {
+    if let (Some((commands, bytes)), Some(disk)) = (counted, &place.iostat_disk) {
         let (name, bytes) = (&disk.name, HumanBytes(bytes));
         text += &format!("/dev/{name} got {commands} discards of {bytes} in this time\n");
     }

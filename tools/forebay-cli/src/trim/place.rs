@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use forebay_block::{BlockDevice, CountedDisk, Machine, Mount, Stack};
+use forebay_block::{BlockDevice, IostatDisk, Machine, Mount, Stack};
 use rustix::fs::statvfs;
 
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(super) struct Place {
     /// Free bytes.
     pub(super) free: u64,
     /// Where the kernel counts its discards.
-    pub(super) counted: Option<CountedDisk>,
+    pub(super) iostat_disk: Option<IostatDisk>,
     machine: Machine,
 }
 
@@ -82,7 +82,7 @@ impl Place {
             dir: File::open(&dir).map_err(wrong)?,
             size: sectors.map_or(blocks, |sectors| sectors.saturating_mul(SECTOR)),
             free: space.f_bfree.saturating_mul(space.f_frsize),
-            counted: stack.counted_disk(&machine).ok(),
+            iostat_disk: stack.iostat_disk(&machine).ok(),
             mount,
             machine,
         })
@@ -90,7 +90,7 @@ impl Place {
 
     /// How many discards the device has got, and how many bytes of these, since it is there.
     pub(super) fn discards(&self) -> Option<(u64, u64)> {
-        let number = self.counted.as_ref()?.number;
+        let number = self.iostat_disk.as_ref()?.number;
         discards(&self.machine.text(format!("sys/dev/block/{number}/stat"))?)
     }
 }

@@ -71,7 +71,7 @@ impl MeasuredDisk {
         }
         let number = stack.block_device().unwrap_or(stack.number);
         let block = BlockDevice::find(machine, number);
-        let counted = stack.counted_disk(machine).ok().map(|disk| disk.number);
+        let counted = stack.iostat_disk(machine).ok().map(|disk| disk.number);
         Ok(Self { paths: vec![full], number, is_device, block, mount: stack.mount, counted })
     }
 

@@ -6,7 +6,7 @@ use crate::{Backing, BlockDevice, DeviceNumber, Layer, Machine, Stack};
 
 /// The disk whose counters tell what is done to files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountedDisk {
+pub struct IostatDisk {
     /// Its name, such as `nvme0n1`.
     pub name: String,
     /// Its number.
@@ -18,7 +18,7 @@ pub struct CountedDisk {
 /// Why nothing counts what is done to files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Uncounted {
+pub enum NoIostatDisk {
     /// They are in memory.
     Memory,
     /// Another machine has them.
@@ -36,23 +36,23 @@ impl Stack {
     /// partition, a volume or encryption down to the one device below, not to one of several.
     ///
     /// # Errors
-    /// There is none: see [`Uncounted`].
-    pub fn counted_disk(&self, machine: &Machine) -> Result<CountedDisk, Uncounted> {
+    /// There is none: see [`NoIostatDisk`].
+    pub fn iostat_disk(&self, machine: &Machine) -> Result<IostatDisk, NoIostatDisk> {
         let Some(number) = self.block_device() else { return Err(self.without_device()) };
-        let mut device = BlockDevice::find(machine, number).ok_or(Uncounted::NoDevice)?;
+        let mut device = BlockDevice::find(machine, number).ok_or(NoIostatDisk::NoDevice)?;
         if !self.is_all_of(&device) {
-            return Err(Uncounted::Several);
+            return Err(NoIostatDisk::Several);
         }
         while device.below.len() == 1 {
             device = device.below.remove(0);
         }
-        let member = |of: &BlockDevice| CountedDisk {
+        let member = |of: &BlockDevice| IostatDisk {
             name: of.name.clone(),
             number: of.number,
             members: Vec::new(),
         };
         let members = device.striped_members(machine).iter().map(member).collect();
-        Ok(CountedDisk { name: device.disk, number: device.disk_number, members })
+        Ok(IostatDisk { name: device.disk, number: device.disk_number, members })
     }
 
     /// Whether no other block device is alongside this one; what is below a loop device is not.
@@ -69,21 +69,21 @@ impl Stack {
         })
     }
 
-    fn without_device(&self) -> Uncounted {
+    fn without_device(&self) -> NoIostatDisk {
         if self.layers.iter().any(|layer| matches!(layer, Layer::Pool(_))) {
-            return Uncounted::Several;
+            return NoIostatDisk::Several;
         }
         match self.mount.as_ref().map(|mount| Backing::of(&mount.kind)) {
-            Some(Backing::Memory) => Uncounted::Memory,
-            Some(Backing::Network) => Uncounted::Network,
-            Some(Backing::Program) => Uncounted::Program,
-            Some(Backing::Disk | Backing::Kernel) | None => Uncounted::NoDevice,
+            Some(Backing::Memory) => NoIostatDisk::Memory,
+            Some(Backing::Network) => NoIostatDisk::Network,
+            Some(Backing::Program) => NoIostatDisk::Program,
+            Some(Backing::Disk | Backing::Kernel) | None => NoIostatDisk::NoDevice,
         }
     }
 }
 
 /// As a part of a sentence that begins with `its files`.
-impl fmt::Display for Uncounted {
+impl fmt::Display for NoIostatDisk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Memory => "are in memory",
