@@ -9,9 +9,9 @@
 use serde::Serialize;
 
 use crate::drift::LEVEL;
-use crate::look::{Counted, Look};
 use crate::phase::{Pattern, Purpose, Work};
 use crate::plateau::{LEVEL_ROUNDS, first};
+use crate::probe::{CreditProbe, DiskCounters};
 use crate::run::Run;
 use crate::samples::Rate;
 use crate::statistics::confidence;
@@ -57,86 +57,90 @@ pub(crate) fn first_operations(run: &Run) -> f64 {
     f64::max(of(Work::Read), of(Work::Write))
 }
 
-/// The looks since the measurement began or went on: the clock begins at zero each time, and what the
+/// The probes since the measurement began or went on: the clock begins at zero each time, and what the
 /// disk has done is counted from when the machine started.
-fn since_resumed(run: &Run) -> &[Look] {
-    let is_before =
-        |look: &Counted, then: &Counted| look.at < then.at || look.operations < then.operations;
-    let went_on = run.looks.iter().rposition(|look| is_before(&look.before, &run.watch_began));
-    let goes_on = |pair: &[Look]| matches!(pair, [old, new] if is_before(&new.before, &old.after));
-    let last = went_on.max(run.looks.windows(2).rposition(goes_on));
-    run.looks.get(last.map_or(0, |last| last + 1)..).unwrap_or_default()
+fn since_resumed(run: &Run) -> &[CreditProbe] {
+    let is_before = |probe: &DiskCounters, then: &DiskCounters| {
+        probe.at < then.at || probe.operations < then.operations
+    };
+    let went_on = run.probes.iter().rposition(|probe| is_before(&probe.before, &run.watch_began));
+    let goes_on =
+        |pair: &[CreditProbe]| matches!(pair, [old, new] if is_before(&new.before, &old.after));
+    let last = went_on.max(run.probes.windows(2).rposition(goes_on));
+    run.probes.get(last.map_or(0, |last| last + 1)..).unwrap_or_default()
 }
 
 /// The hours for which the disk was watched for credits.
-pub(crate) fn hours_watched(looks: &[Look]) -> f64 {
-    let last_ones = looks.iter().zip(looks.iter().skip(1).map(Some).chain([None]));
+pub(crate) fn hours_watched(probes: &[CreditProbe]) -> f64 {
+    let last_ones = probes.iter().zip(probes.iter().skip(1).map(Some).chain([None]));
     let ends = last_ones.filter(|(old, new)| new.is_none_or(|new| new.before.at < old.after.at));
     ends.map(|(last, _)| last.after.at).sum::<f64>() / 3600.0
 }
 
-/// The highest rate in operations per second, of all looks and of the ladder of requests in flight.
-fn fastest(run: &Run, looks: &[Look]) -> f64 {
+/// The highest rate in operations per second, of all probes and of the ladder of requests in flight.
+fn fastest(run: &Run, probes: &[CreditProbe]) -> f64 {
     let steps = |work| run.of(Purpose::Concurrency, work).map(|step| step.samples.rate().mean);
     let before = steps(Work::Read).chain(steps(Work::Write));
-    before.chain(looks.iter().map(Look::rate)).fold(0.0, f64::max)
+    before.chain(probes.iter().map(CreditProbe::rate)).fold(0.0, f64::max)
 }
 
-/// The credits of the volume according to the looks of `run`. `None` without looks.
+/// The credits of the volume according to the probes of `run`. `None` without probes.
 pub(crate) fn credits(run: &Run) -> Option<Credits> {
-    let looks = since_resumed(run);
-    let most = fastest(run, looks);
+    let probes = since_resumed(run);
+    let most = fastest(run, probes);
     let stream = |work| {
         let first = first(run, work, Pattern::Sequential);
         first.map_or(0.0, |at| at.samples.rate().mean * f64::from(at.phase.request_bytes))
     };
     let bandwidth = f64::max(stream(Work::Read), stream(Work::Write));
-    let is_slow = |look: &Look| {
-        look.rate() * (1.0 + FALL) < most && look.bandwidth() < bandwidth * BANDWIDTH_PART
+    let is_slow = |probe: &CreditProbe| {
+        probe.rate() * (1.0 + FALL) < most && probe.bandwidth() < bandwidth * BANDWIDTH_PART
     };
-    let fell = looks.iter().rposition(|look| !is_slow(look)).map_or(0, |place| place + 1);
-    let (mut held, mut longest): (Option<[Counted; 2]>, [Counted; 2]) = Default::default();
-    for look in looks {
-        let from = held.filter(|[_, last]| look.before.at - last.at <= ON_END);
-        held = (!is_slow(look)).then(|| [from.map_or(look.before, |[from, _]| from), look.after]);
-        let seconds = |[from, to]: [Counted; 2]| to.at - from.at;
+    let fell = probes.iter().rposition(|probe| !is_slow(probe)).map_or(0, |place| place + 1);
+    let (mut held, mut longest): (Option<[DiskCounters; 2]>, [DiskCounters; 2]) =
+        Default::default();
+    for probe in probes {
+        let from = held.filter(|[_, last]| probe.before.at - last.at <= ON_END);
+        held =
+            (!is_slow(probe)).then(|| [from.map_or(probe.before, |[from, _]| from), probe.after]);
+        let seconds = |[from, to]: [DiskCounters; 2]| to.at - from.at;
         longest = held.filter(|&now| seconds(now) > seconds(longest)).unwrap_or(longest);
     }
-    (!looks.is_empty()).then(|| Credits {
+    (!probes.is_empty()).then(|| Credits {
         burst: first_operations(run).max(most),
         held_seconds: longest[1].at - longest[0].at,
         held_operations: longest[1].operations.saturating_sub(longest[0].operations),
-        spent: spent(run.watch_began, looks, fell),
+        spent: spent(run.watch_began, probes, fell),
     })
 }
 
-/// Whether the next look has to read, because the last one wrote and was slow. A full write buffer makes
-/// only writes slow.
+/// Whether the next probe has to read, because the last one wrote and was slow. A full write buffer
+/// makes only writes slow.
 pub(crate) fn reads_next(run: &Run) -> bool {
-    let looks = since_resumed(run);
-    let slow = |last: &Look| last.rate() * (1.0 + FALL) < fastest(run, looks);
-    looks.last().is_some_and(|last| last.work == Work::Write && slow(last))
+    let probes = since_resumed(run);
+    let slow = |last: &CreditProbe| last.rate() * (1.0 + FALL) < fastest(run, probes);
+    probes.last().is_some_and(|last| last.work == Work::Write && slow(last))
 }
 
-/// The figures of a volume whose credits ran out during the look `fell`. `None` if the looks after it are
-/// too few, uneven, or all of writes.
-fn spent(began: Counted, looks: &[Look], fell: usize) -> Option<Spent> {
-    let (ran_out, without) = looks.get(fell..)?.split_first()?;
-    let rates: Vec<f64> = without.iter().map(Look::rate).collect();
-    let seconds: f64 = without.iter().map(Look::seconds).sum();
-    let mean = without.iter().map(Look::operations).sum::<u64>() as f64 / seconds;
+/// The figures of a volume whose credits ran out during the probe `fell`. `None` if the probes
+/// after it are too few, uneven, or all of writes.
+fn spent(began: DiskCounters, probes: &[CreditProbe], fell: usize) -> Option<Spent> {
+    let (ran_out, without) = probes.get(fell..)?.split_first()?;
+    let rates: Vec<f64> = without.iter().map(CreditProbe::rate).collect();
+    let seconds: f64 = without.iter().map(CreditProbe::seconds).sum();
+    let mean = without.iter().map(CreditProbe::operations).sum::<u64>() as f64 / seconds;
     let level = rates.iter().all(|rate| (rate - mean).abs() <= mean * LEVEL);
-    let reads = without.iter().any(|look| look.work == Work::Read);
+    let reads = without.iter().any(|probe| probe.work == Work::Read);
     if without.len() < LEVEL_ROUNDS || !level || !reads {
         return None;
     }
     let margin = confidence(&rates).max(mean * RESOLUTION);
     let end = ran_out.after;
-    let left = |from: &Counted| {
+    let left = |from: &DiskCounters| {
         let done = end.operations.saturating_sub(from.operations) as f64;
         done - mean * (end.at - from.at)
     };
-    let moments = looks.get(..=fell)?.iter().map(|look| look.before);
+    let moments = probes.get(..=fell)?.iter().map(|probe| probe.before);
     let most = moments.chain([began]).max_by(|one, other| left(one).total_cmp(&left(other)))?;
     Some(Spent {
         lasting: Rate { mean, margin },
@@ -152,31 +156,31 @@ mod tests {
     use crate::budget::Budget;
     use crate::target::TargetInfo;
 
-    fn counted(at: f64, operations: u64) -> Counted {
-        Counted { at, operations, bytes: 0 }
+    fn counters(at: f64, operations: u64) -> DiskCounters {
+        DiskCounters { at, operations, bytes: 0 }
     }
 
     #[test]
     fn looks_of_another_clock_are_left_out() {
-        let look = |(at, operations)| {
-            let (before, after) = (counted(at, operations), counted(at + 1.0, operations + 100));
-            Look { work: Work::Read, before, after, bytes_written: 0 }
+        let probe = |(at, operations)| {
+            let (before, after) = (counters(at, operations), counters(at + 1.0, operations + 100));
+            CreditProbe { work: Work::Read, before, after, bytes_written: 0 }
         };
-        let since = |began: Counted, looks: &[(f64, u64)]| {
+        let since = |began: DiskCounters, probes: &[(f64, u64)]| {
             let mut run = Run::new(&Budget::QUICK, TargetInfo::default());
             run.watch_began = began;
-            run.looks = looks.iter().copied().map(look).collect();
-            since_resumed(&run).iter().map(|look| look.before.operations).collect::<Vec<_>>()
+            run.probes = probes.iter().copied().map(probe).collect();
+            since_resumed(&run).iter().map(|probe| probe.before.operations).collect::<Vec<_>>()
         };
         let first = [(100.0, 1000), (200.0, 2000)];
-        assert_eq!(since(counted(60.0, 500), &first), [1000, 2000]);
-        // the clock of the second time is behind, or has come further by its first look
+        assert_eq!(since(counters(60.0, 500), &first), [1000, 2000]);
+        // the clock of the second time is behind, or has come further by its first probe
         for at in [40.0, 275.0] {
-            let looks = [first[0], first[1], (at, 9000), (at + 9.0, 9500)];
-            assert_eq!(since(counted(5.0, 8000), &looks), [9000, 9500], "{at}");
-            assert_eq!(since(counted(5.0, 8000), &looks[..2]), [0; 0], "{at}: no look yet");
+            let probes = [first[0], first[1], (at, 9000), (at + 9.0, 9500)];
+            assert_eq!(since(counters(5.0, 8000), &probes), [9000, 9500], "{at}");
+            assert_eq!(since(counters(5.0, 8000), &probes[..2]), [0; 0], "{at}: no probe yet");
         }
         // the machine was started again
-        assert_eq!(since(counted(5.0, 30), &[first[1], (275.0, 40)]), [40]);
+        assert_eq!(since(counters(5.0, 30), &[first[1], (275.0, 40)]), [40]);
     }
 }

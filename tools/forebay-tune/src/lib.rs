@@ -20,10 +20,10 @@ pub mod files;
 mod fit;
 pub mod history;
 mod load;
-mod look;
 mod measure;
 mod phase;
 mod plateau;
+mod probe;
 mod run;
 mod samples;
 mod simulated;
@@ -42,9 +42,9 @@ pub use fit::{
     CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Mix, Saturation, Sector,
     Seeks, Sizes, depth_full, fit, saturation_of,
 };
-pub use look::{Counted, Look};
 pub use measure::{LARGE_REQUEST_BYTES, Progress, measure};
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
+pub use probe::{CreditProbe, DiskCounters};
 pub use run::{MeasuredPhase, RUN_VERSION, Run};
 pub use samples::{LatencyFigures, Rate, Samples};
 pub use simulated::SimTarget;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::error::Error;
-use crate::look::{Counted, Look};
 use crate::phase::{Phase, Purpose, Work};
+use crate::probe::{CreditProbe, DiskCounters};
 use crate::samples::Samples;
 use crate::target::TargetInfo;
 
@@ -55,10 +55,10 @@ pub struct Run {
     pub watch_hours: u32,
     /// What the disk had done when that began, or went on.
     #[serde(default)]
-    pub watch_began: Counted,
-    /// What was seen of them.
-    #[serde(default)]
-    pub looks: Vec<Look>,
+    pub watch_began: DiskCounters,
+    /// The probes for credits.
+    #[serde(default, rename = "looks")]
+    pub probes: Vec<CreditProbe>,
     /// From which phase on there were no credits.
     #[serde(default)]
     pub behind_credits: Option<usize>,
@@ -128,7 +128,7 @@ impl Run {
 
     /// Bytes written to look for credits.
     pub(crate) fn looked(&self) -> u64 {
-        self.looks.iter().map(|look| look.bytes_written).sum()
+        self.probes.iter().map(|probe| probe.bytes_written).sum()
     }
 
     /// Bytes of the files that grew.

@@ -56,9 +56,9 @@ pub struct Span {
     pub requests: u64,
     /// How long that took.
     pub seconds: f64,
-    /// For how much of it the disk stood still.
-    #[serde(default)]
-    pub stood_still: f64,
+    /// The seconds of it in which the disk was stalled.
+    #[serde(default, rename = "stood_still")]
+    pub stalled_seconds: f64,
 }
 
 /// What came of a phase.
@@ -118,7 +118,7 @@ impl Samples {
     /// Requests per second, without the warm-up, while the disk did not stand still: what requests
     /// of a kind cost, alongside others.
     pub fn rate(&self) -> Rate {
-        self.rate_within(|span| span.seconds - span.stood_still)
+        self.rate_within(|span| span.seconds - span.stalled_seconds)
     }
 
     /// The same, with a margin that counts no part of a request.
@@ -228,9 +228,10 @@ impl PhaseRecorder {
         let last = self.last.get(..until)?.iter().max().copied().unwrap_or(0);
         let (requests, nanos) = (warm.iter().sum(), last.saturating_sub(last_cold));
         let within = stalls.iter().filter(|stall| stall.start >= cold.len());
-        let stood_still = within.map(Range::len).sum::<usize>() as f64 * self.interval_nanos as f64;
-        let (seconds, stood_still) = (nanos as f64 / 1e9, stood_still / 1e9);
-        (stood_still < seconds).then_some(Span { requests, seconds, stood_still })
+        let stalled_nanos =
+            within.map(Range::len).sum::<usize>() as f64 * self.interval_nanos as f64;
+        let (seconds, stalled_seconds) = (nanos as f64 / 1e9, stalled_nanos / 1e9);
+        (stalled_seconds < seconds).then_some(Span { requests, seconds, stalled_seconds })
     }
 
     /// How far the rate of this many intervals may be wrong, as a part of it.

@@ -7,8 +7,8 @@ use forebay_sim::disk::{Command, SimDisk, Status};
 
 use crate::error::Error;
 use crate::load::{Area, PhaseLoad, PhaseRequest, SharedProgress};
-use crate::look::Counted;
 use crate::phase::{FileState, Phase};
+use crate::probe::DiskCounters;
 use crate::samples::Samples;
 use crate::target::{Target, TargetInfo};
 
@@ -25,7 +25,7 @@ pub struct SimTarget {
     laid_out: u64,
     /// What ran last alone.
     last: Option<Phase>,
-    counted: Counted,
+    counters: DiskCounters,
 }
 
 impl SimTarget {
@@ -44,8 +44,8 @@ impl SimTarget {
             room: capacity,
             ..TargetInfo::default()
         };
-        let counted = Counted::default();
-        Self { disk, info, now: Time::ZERO, next_id: 0, laid_out: capacity, last: None, counted }
+        let counters = DiskCounters::default();
+        Self { disk, info, now: Time::ZERO, next_id: 0, laid_out: capacity, last: None, counters }
     }
 
     fn area(&self, phase: &Phase) -> Area {
@@ -88,8 +88,8 @@ impl SimTarget {
             self.next_id += 1;
             running.in_flight += 1;
             in_disk.insert(self.next_id, SentRequest { load: index, began: self.now, op });
-            self.counted.operations += 1;
-            self.counted.bytes += u64::from(len);
+            self.counters.operations += 1;
+            self.counters.bytes += u64::from(len);
             self.disk.submit(self.now, self.next_id, Command { op, offset, len: len.into() });
         }
     }
@@ -188,8 +188,8 @@ impl Target for SimTarget {
         <[Samples; 2]>::try_from(samples).map(Into::into).map_err(|_| Error::nothing_measured())
     }
 
-    fn counted(&self) -> Result<Counted, Error> {
-        Ok(Counted { at: self.now.as_nanos() as f64 / 1e9, ..self.counted })
+    fn counters(&self) -> Result<DiskCounters, Error> {
+        Ok(DiskCounters { at: self.now.as_nanos() as f64 / 1e9, ..self.counters })
     }
 
     fn wait(&mut self, seconds: f64) -> Result<(), Error> {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::look::Counted;
 use crate::phase::Phase;
+use crate::probe::DiskCounters;
 use crate::samples::Samples;
 
 /// A disk, real or simulated, on which loads can be run.
@@ -35,7 +35,7 @@ pub trait Target {
     ///
     /// # Errors
     /// The disk has no counters.
-    fn counted(&self) -> Result<Counted, Error>;
+    fn counters(&self) -> Result<DiskCounters, Error>;
 
     /// Waits for this many seconds.
     ///

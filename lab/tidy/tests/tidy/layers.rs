@@ -266,7 +266,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         &[
             "*",
             "samples",
-            "look",
+            "probe",
             "target",
             "run",
             "drift",

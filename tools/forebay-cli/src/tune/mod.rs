@@ -303,7 +303,7 @@ fn one(
     let all = with(runs, index, &run);
     match measured {
         // what is known of credits goes into the files too
-        Err(Error::Interrupted) if !run.looks.is_empty() && fit(&run).is_ok() => {}
+        Err(Error::Interrupted) if !run.probes.is_empty() && fit(&run).is_ok() => {}
         Err(error) if all.iter().all(|run| run.phases.is_empty()) => return Err(error.into()),
         Err(error) => {
             // where it cannot be written, what was written before stays

@@ -20,7 +20,7 @@ pub struct MeasuredDisk {
     pub(super) block: Option<BlockDevice>,
     pub(super) mount: Option<Mount>,
     /// The disk whose counters tell what all who use it do.
-    pub(super) counted: Option<DeviceNumber>,
+    pub(super) iostat_number: Option<DeviceNumber>,
 }
 
 impl MeasuredDisk {
@@ -71,8 +71,8 @@ impl MeasuredDisk {
         }
         let number = stack.block_device().unwrap_or(stack.number);
         let block = BlockDevice::find(machine, number);
-        let counted = stack.iostat_disk(machine).ok().map(|disk| disk.number);
-        Ok(Self { paths: vec![full], number, is_device, block, mount: stack.mount, counted })
+        let iostat_number = stack.iostat_disk(machine).ok().map(|disk| disk.number);
+        Ok(Self { paths: vec![full], number, is_device, block, mount: stack.mount, iostat_number })
     }
 
     /// The directories, or the block device.
@@ -216,7 +216,7 @@ mod tests {
             is_device: false,
             block: None,
             mount: None,
-            counted: None,
+            iostat_number: None,
         };
         let held = disk.lock().unwrap();
         let error = disk.lock().unwrap_err().to_string();
@@ -263,8 +263,14 @@ mod tests {
         assert_eq!(block.queue_number(&machine, "physical_block_size"), Some(4096));
         assert_eq!(block.is_rotational(&machine), Some(false));
         let (paths, number, block) = (Vec::new(), block.number, Some(block));
-        let disk =
-            MeasuredDisk { paths, number, is_device: false, block, mount: None, counted: None };
+        let disk = MeasuredDisk {
+            paths,
+            number,
+            is_device: false,
+            block,
+            mount: None,
+            iostat_number: None,
+        };
         assert_eq!(disk.names(), ["nvme0n1", "nvme1n1"]);
         assert_eq!(disk.links(&machine), Some((7_876_923_076, String::from("PCIe"))));
         assert!(BlockDevice::find(&machine, "8:0".parse().unwrap()).is_none());

@@ -21,8 +21,8 @@ pub use disk::MeasuredDisk;
 
 use crate::error::Error;
 use crate::load::{PhaseLoad, SharedProgress};
-use crate::look::Counted;
 use crate::phase::{FileState, Phase, Work};
+use crate::probe::DiskCounters;
 use crate::samples::{PhaseRecorder, Samples};
 use crate::target::{Target, TargetInfo};
 use files::{Files, SEGMENT_UNIT};
@@ -47,7 +47,7 @@ pub struct DirectoryTarget {
     dir: PathBuf,
     is_device: bool,
     /// The disk whose counters tell what all who use it do.
-    counted: Option<DeviceNumber>,
+    iostat_number: Option<DeviceNumber>,
     info: TargetInfo,
     files: Files,
     epoch: Time,
@@ -98,8 +98,8 @@ impl DirectoryTarget {
         };
         let epoch = Clock::of_process().now();
         let is_device = disk.is_device;
-        let counted = disk.counted;
-        Ok(Self { dir, is_device, counted, info, files, epoch, interrupt, last: None, slept })
+        let iostat_number = disk.iostat_number;
+        Ok(Self { dir, is_device, iostat_number, info, files, epoch, interrupt, last: None, slept })
     }
 
     /// The files of `phase`; `None` where there can be none such.
@@ -271,8 +271,8 @@ impl Target for DirectoryTarget {
         Ok((first, second))
     }
 
-    fn counted(&self) -> Result<Counted, Error> {
-        let stat = self.counted.and_then(|disk| DiskStat::of(&Machine::this(), disk));
+    fn counters(&self) -> Result<DiskCounters, Error> {
+        let stat = self.iostat_number.and_then(|disk| DiskStat::of(&Machine::this(), disk));
         let stat = stat.ok_or_else(|| {
             Error::Refused(String::from(
                 "the kernel does not count what this disk does, so its credits cannot be watched; \
@@ -281,7 +281,7 @@ impl Target for DirectoryTarget {
         })?;
         let [read, written, _] = stat.since(&DiskStat::default());
         let at = Clock::of_process().now().nanos_since(self.epoch) as f64 / 1e9;
-        Ok(Counted { at, operations: stat.operations(), bytes: read + written })
+        Ok(DiskCounters { at, operations: stat.operations(), bytes: read + written })
     }
 
     fn wait(&mut self, seconds: f64) -> Result<(), Error> {

@@ -8,7 +8,8 @@ use forebay_load::Rng;
 use forebay_sim::disk::{Command, Completion, SimDisk};
 use forebay_sim::spec::DiskSpec;
 use forebay_tune::{
-    Budget, Counted, Error, Fit, Phase, Run, Samples, SimTarget, Target, TargetInfo, fit, measure,
+    Budget, DiskCounters, Error, Fit, Phase, Run, Samples, SimTarget, Target, TargetInfo, fit,
+    measure,
 };
 
 use crate::disks::parse;
@@ -190,10 +191,10 @@ impl Target for Watched {
         self.sim.run_concurrently(background, phase)
     }
 
-    fn counted(&self) -> Result<Counted, Error> {
-        let Counted { at, operations, bytes } = self.sim.counted()?;
+    fn counters(&self) -> Result<DiskCounters, Error> {
+        let DiskCounters { at, operations, bytes } = self.sim.counters()?;
         let others = self.others();
-        Ok(Counted { at, operations: operations + others, bytes: bytes + others * 4096 })
+        Ok(DiskCounters { at, operations: operations + others, bytes: bytes + others * 4096 })
     }
 
     fn wait(&mut self, seconds: f64) -> Result<(), Error> {
@@ -287,7 +288,7 @@ fn lost(volume: Volume, load: Load, hours: u32) -> (f64, bool) {
     let (_, fit) = watch(&mut target, hours);
     let before = alone.others();
     for at in [&mut alone, &mut target] {
-        at.wait(f64::from(hours) * 3600.0 - at.counted().unwrap().at).unwrap();
+        at.wait(f64::from(hours) * 3600.0 - at.counters().unwrap().at).unwrap();
     }
     let [with, without] = [&target, &alone].map(|at| at.others() - before);
     let lost = 1.0 - with as f64 / without as f64;
@@ -337,7 +338,7 @@ fn no_credits_are_invented() {
         let spec = DiskSpec::resolve(name).unwrap();
         let mut target = SimTarget::new(spec.build(1), name, spec.capacity(), spec.sector() as u32);
         let (run, fit) = watch(&mut target, 24);
-        assert!(run.looks.is_empty() && fit.credits.is_none(), "{name}: {:?}", fit.credits);
+        assert!(run.probes.is_empty() && fit.credits.is_none(), "{name}: {:?}", fit.credits);
     }
 }
 
@@ -347,16 +348,16 @@ fn an_interrupted_watch_is_resumed() {
     let mut run = Run::new(&Budget::QUICK, TargetInfo::default());
     run.watch_hours = 1;
     // Each measurement begins with all credits.
-    for looks in [40, usize::MAX] {
+    for probes in [40, usize::MAX] {
         let mut target = Watched::new(volume, None, 1);
         run.target = target.info().clone();
         let ended = measure(&mut target, &Budget::QUICK, &mut run, &mut |run, _| {
-            if run.looks.len() < looks { Ok(()) } else { Err(Error::Interrupted) }
+            if run.probes.len() < probes { Ok(()) } else { Err(Error::Interrupted) }
         });
-        assert_eq!(ended.is_err(), looks == 40);
+        assert_eq!(ended.is_err(), probes == 40);
         let fit = fit(&run).unwrap();
         let spent = fit.spent();
-        assert_eq!(spent.is_some(), looks != 40, "{spent:?}");
+        assert_eq!(spent.is_some(), probes != 40, "{spent:?}");
         if let Some(spent) = spent {
             let left = target.credits(spent.left_at);
             assert!((spent.left / left - 1.0).abs() < 0.1, "{left}: {spent:?}");

@@ -6,7 +6,7 @@ use crate::phase::Work;
 
 /// The counters of a disk, over all programs that use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct DiskCounters {
     /// When they were read, in seconds since the target was made.
     pub at: f64,
     /// The number of reads and writes.
@@ -17,18 +17,18 @@ pub struct Counted {
 
 /// A short measurement of a disk: small requests at random offsets, as many as it does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Look {
+pub struct CreditProbe {
     /// Whether it reads or writes.
     pub work: Work,
     /// The counters when it began.
-    pub before: Counted,
+    pub before: DiskCounters,
     /// The counters when it ended.
-    pub after: Counted,
+    pub after: DiskCounters,
     /// The bytes that it wrote.
     pub bytes_written: u64,
 }
 
-impl Look {
+impl CreditProbe {
     /// Its duration in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         (self.after.at - self.before.at).max(f64::MIN_POSITIVE)
