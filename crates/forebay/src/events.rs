@@ -60,34 +60,34 @@ impl fmt::Display for Event {
     }
 }
 
-/// What a program wants to be told of, and by what, if it does.
+/// The callback of the program for events, if it has one.
 #[derive(Clone, Default)]
 pub(crate) struct Hook {
-    told: Option<Arc<Told>>,
+    callback: Option<Arc<Callback>>,
     /// From what time in the disk on requests are slow; without one none is.
     pub(crate) slow_from: Option<Duration>,
 }
 
-type Told = dyn Fn(&Event) + Send + Sync;
+type Callback = dyn Fn(&Event) + Send + Sync;
 
 impl Hook {
-    /// Nobody, and the log of requests that are slow from then on.
+    /// No callback. Requests in the disk for at least this long are logged.
     pub(crate) const fn slow_from(slow_from: Option<Duration>) -> Self {
-        Self { told: None, slow_from }
+        Self { callback: None, slow_from }
     }
 
     pub(crate) fn set(&mut self, hook: impl Fn(&Event) + Send + Sync + 'static) {
-        self.told = Some(Arc::new(hook));
+        self.callback = Some(Arc::new(hook));
     }
 
-    /// Tells the log and the program, by a thread that has nothing else to do.
-    pub(crate) fn tell(&self, event: Event) {
+    /// Reports to the log and the program, by a thread that has nothing else to do.
+    pub(crate) fn report(&self, event: Event) {
         let text = event.to_string();
         match event {
             Event::Fallback { .. } => messages::info(text),
             Event::Overdue { .. } | Event::Hang { .. } | Event::Slow(_) => messages::warn(text),
         }
-        if let Some(hook) = &self.told {
+        if let Some(hook) = &self.callback {
             let hook = Arc::clone(hook);
             messages::call(Box::new(move || hook(&event)));
         }
@@ -97,7 +97,7 @@ impl Hook {
 impl fmt::Debug for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hook")
-            .field("told", &self.told.is_some())
+            .field("callback", &self.callback.is_some())
             .field("slow_from", &self.slow_from)
             .finish()
     }

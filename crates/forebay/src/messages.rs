@@ -1,11 +1,11 @@
-//! Messages for operators and programs, told by a thread of its own.
+//! Messages for operators and programs, delivered by a thread of its own.
 //!
 //! What a logger does, or an event hook, is the program's affair:
 //! it may block, panic, ask the scheduler, or write to one of its disks. So
 //! none is called by a thread that has requests to serve, nor under a lock.
 //!
 //! The thread is there only while there are messages. No more than
-//! [`WAITING_MAX`] wait for it; the log is told how many were lost.
+//! [`WAITING_MAX`] wait for it; the log says how many were lost.
 //!
 //! Decision: `docs/decisions/0024-invariant-violations.md`.
 
@@ -20,7 +20,7 @@ use crate::sys::lock::{PerProcess, assert_none_held};
 use crate::sys::panics::contain;
 use crate::sys::signals;
 
-/// Most messages that wait to be told.
+/// Most messages that wait to be delivered.
 const WAITING_MAX: usize = 64;
 
 static QUEUE: PerProcess<Queue> = PerProcess::new();
@@ -28,13 +28,13 @@ static QUEUE: PerProcess<Queue> = PerProcess::new();
 /// Impossible states that were met.
 static BUGS: AtomicU64 = AtomicU64::new(0);
 /// Whether [`report_invariant`] has logged one.
-static BUG_TOLD: AtomicBool = AtomicBool::new(false);
+static BUG_REPORTED: AtomicBool = AtomicBool::new(false);
 /// Messages that found no room, or no thread.
 static LOST: AtomicU64 = AtomicU64::new(0);
 /// The part of them that the log names.
-static LOST_TOLD: AtomicU64 = AtomicU64::new(0);
+static LOST_REPORTED: AtomicU64 = AtomicU64::new(0);
 
-/// What is to be told, and to whom.
+/// A message and its receiver.
 enum Message {
     Log(Level, String),
     Call(Box<dyn FnOnce() + Send>),
@@ -49,20 +49,20 @@ struct Queue {
 
 /// Something that an operator should do something about.
 pub(crate) fn warn(text: String) {
-    tell(Level::Warn, text);
+    send_log(Level::Warn, text);
 }
 
 /// Something that an operator may want to know.
 pub(crate) fn info(text: String) {
-    tell(Level::Info, text);
+    send_log(Level::Info, text);
 }
 
-/// Something that the program wants to be told.
-pub(crate) fn call(tell: Box<dyn FnOnce() + Send>) {
-    send(Message::Call(tell));
+/// Calls back into the program from the thread of messages.
+pub(crate) fn call(callback: Box<dyn FnOnce() + Send>) {
+    send(Message::Call(callback));
 }
 
-fn tell(level: Level, text: String) {
+fn send_log(level: Level, text: String) {
     if level <= log::max_level() {
         send(Message::Log(level, text));
     }
@@ -93,7 +93,7 @@ pub(crate) fn count_bugs(count: u64) {
 #[cold]
 pub(crate) fn report_invariant(violation: &str) {
     count_bugs(1);
-    if !BUG_TOLD.swap(true, Ordering::Relaxed) {
+    if !BUG_REPORTED.swap(true, Ordering::Relaxed) {
         warn(format!("a bug in forebay: {violation}; requests may be lost; please report it"));
     }
     debug_assert!(false, "{violation}");
@@ -124,13 +124,13 @@ fn run() {
         let Some(message) = next else { return };
         contain(|| message.deliver());
         let lost = lost();
-        let untold = lost.wrapping_sub(LOST_TOLD.load(Ordering::Relaxed));
-        if untold > 0 {
-            let told = contain(|| {
-                log::warn!(target: "forebay", "{untold} log messages dropped: the logger is too slow");
+        let unreported = lost.wrapping_sub(LOST_REPORTED.load(Ordering::Relaxed));
+        if unreported > 0 {
+            let logged = contain(|| {
+                log::warn!(target: "forebay", "{unreported} log messages dropped: the logger is too slow");
             });
-            if told.is_some() {
-                LOST_TOLD.store(lost, Ordering::Relaxed);
+            if logged.is_some() {
+                LOST_REPORTED.store(lost, Ordering::Relaxed);
             }
         }
     }
@@ -141,7 +141,7 @@ impl Message {
         assert_none_held();
         match self {
             Self::Log(level, text) => log::log!(target: "forebay", level, "{text}"),
-            Self::Call(tell) => tell(),
+            Self::Call(callback) => callback(),
         }
     }
 }

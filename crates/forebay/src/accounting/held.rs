@@ -21,7 +21,7 @@ struct Since {
     at: Time,
     /// This many had been given up by then: some of them have not come back.
     given_up: u64,
-    told: Option<Time>,
+    reported_at: Option<Time>,
 }
 
 pub(super) fn key(disk: &Arc<DiskRecord>, class: &Arc<ClassRecord>) -> (usize, usize) {
@@ -44,9 +44,9 @@ impl HeldTable {
             }
             let since = before.get(&key).copied();
             let since = Since::after(since, now, &held);
-            let (told, text) = since.tell(now, &disk.name, &class.name, &held);
+            let (reported_at, text) = since.report(now, &disk.name, &class.name, &held);
             said.extend(text);
-            self.0.insert(key, Since { told, ..since });
+            self.0.insert(key, Since { reported_at, ..since });
         }
         said
     }
@@ -73,23 +73,25 @@ impl Since {
     /// All that had been given up may have come back since then; then it is known of later ones
     /// only.
     fn after(before: Option<Self>, now: Time, held: &Held) -> Self {
-        let told = before.and_then(|since| since.told);
+        let reported_at = before.and_then(|since| since.reported_at);
         let still = before.filter(|since| since.given_up > held.returned);
-        still.unwrap_or(Self { at: now, given_up: held.given_up, told })
+        still.unwrap_or(Self { at: now, given_up: held.given_up, reported_at })
     }
 
     /// What is to be said, and when that was.
-    fn tell(
+    fn report(
         &self,
         now: Time,
         disk: &str,
         class: &str,
         held: &Held,
     ) -> (Option<Time>, Option<String>) {
-        let is_silent = self.told.is_some_and(|told| now.nanos_since(told) < SILENCE_NANOS);
+        let is_silent = self
+            .reported_at
+            .is_some_and(|reported_at| now.nanos_since(reported_at) < SILENCE_NANOS);
         let seconds = now.nanos_since(self.at) / 1_000_000_000;
         if is_silent || seconds == 0 {
-            return (self.told, None);
+            return (self.reported_at, None);
         }
         let (count, cost) = (held.count(), cost_of_one(held));
         let text = format!(
@@ -117,8 +119,8 @@ mod tests {
         for second in 1..130 {
             let now = Time::from_nanos(second * SECOND);
             since = Since::after(Some(since), now, &held(4, 0));
-            let (told, text) = since.tell(now, "data", "load", &held(4, 0));
-            since.told = told;
+            let (reported_at, text) = since.report(now, "data", "load", &held(4, 0));
+            since.reported_at = reported_at;
             said.extend(text.map(|text| (second, text)));
         }
         let seconds: Vec<u64> = said.iter().map(|(second, _)| *second).collect();

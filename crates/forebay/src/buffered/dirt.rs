@@ -20,7 +20,7 @@ use crate::wait_list::{WaitList, WaiterId};
 /// The default limit of dirty bytes per file.
 const DIRTY_MAX: u64 = 16 << 20;
 /// The most parts of a file that ask for a permit or hold one. The others wait in the queue.
-const ASKED_MAX: usize = 16;
+const ACTIVE_PARTS_MAX: usize = 16;
 /// The most pending ranges that do not make a part yet.
 const PENDING_MAX: usize = 1024;
 
@@ -57,7 +57,7 @@ struct State {
     queue: VecDeque<PartRange>,
     /// The numbers of the parts that are queued, ask for a permit, or are written back.
     unfinished: BTreeSet<u64>,
-    asked: usize,
+    active: usize,
     last: u64,
     /// The number of the last part for which a thread with a permit waits.
     holder_last: u64,
@@ -69,7 +69,7 @@ struct State {
     /// The writes that wait for room.
     room: RoomQueue,
     /// Whether the file is listed among those with pending dirty bytes.
-    is_listed: bool,
+    is_registered: bool,
 }
 
 impl Dirt {
@@ -228,11 +228,11 @@ impl Dirt {
         if is_much || !state.room.is_empty() || self.limits.anybody_waits() {
             state.hand_over_all();
         }
-        let is_unlisted = !state.is_listed && state.pending.count() > 0;
-        state.is_listed |= is_unlisted;
+        let is_new = !state.is_registered && state.pending.count() > 0;
+        state.is_registered |= is_new;
         let mut any = state.has_work();
         drop(state);
-        if is_unlisted {
+        if is_new {
             any |= self.list(file());
         }
         self.release(reserved.saturating_sub(added));
@@ -246,13 +246,13 @@ impl Dirt {
         if self.limits.list(file) {
             return false;
         }
-        self.hand_over_listed(self.part_len());
+        self.hand_over_for_room(self.part_len());
         self.lock().has_work()
     }
 
     /// Hands over all pending ranges, because a write waits for room. The file is no longer listed.
-    pub(super) fn hand_over_listed(&self, part_len: u64) {
-        self.lock().is_listed = false;
+    pub(super) fn hand_over_for_room(&self, part_len: u64) {
+        self.lock().is_registered = false;
         self.hand_over_all(part_len);
     }
 
@@ -293,7 +293,7 @@ impl Dirt {
         if !state.has_work() {
             return None;
         }
-        state.asked += 1;
+        state.active += 1;
         let part = state.queue.pop_front()?;
         let for_holder = part.number <= state.holder_last;
         Some((part, for_holder))
@@ -319,7 +319,7 @@ impl Dirt {
     /// Ends a part: it is on the disk, failed there, or got no permit.
     pub(super) fn end_part(&self, part: &PartRange, failure: Option<Failure>) {
         let mut state = self.lock();
-        state.asked -= 1;
+        state.active -= 1;
         state.unfinished.remove(&part.number);
         state.failure = failure.or_else(|| state.failure.take());
         state.dirty -= part.counted;
@@ -384,7 +384,7 @@ impl State {
     }
 
     fn has_work(&self) -> bool {
-        self.asked < ASKED_MAX && !self.queue.is_empty()
+        self.active < ACTIVE_PARTS_MAX && !self.queue.is_empty()
     }
 
     /// Hands over the whole parts of a pending range, except its last page, which the next write

@@ -57,7 +57,7 @@ impl TestFile {
 
 impl HandOver for TestFile {
     fn hand_over(self: Arc<Self>) {
-        self.dirt.hand_over_listed(self.part_len);
+        self.dirt.hand_over_for_room(self.part_len);
         self.ask();
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use forebay_core::{Access, DiskTime, Op};
 
-use super::asked_parts::{Abandoned, AskedPart, AskedParts};
+use super::active_parts::{Abandoned, ActivePart, ActiveParts};
 use super::dirt::Dirt;
 use super::write_back_path::WriteBackPath;
 use crate::Class;
@@ -32,9 +32,9 @@ pub(super) struct DirtyFile {
     pub(super) path: WriteBackPath,
     pub(super) failures: OpenFailures,
     /// The number of write-back errors that writes and flushes of this writer have reported.
-    told: AtomicU64,
+    reported: AtomicU64,
     pub(super) dirt: Dirt,
-    pub(super) asked: AskedParts,
+    pub(super) active: ActiveParts,
     number: u64,
     _worker: KeptWorker,
 }
@@ -51,11 +51,11 @@ impl DirtyFile {
         let failures = failures.ok_or(io::ErrorKind::InvalidInput)?.of_writer(&held);
         Ok(Self {
             held,
-            told: AtomicU64::new(failures.errors()),
+            reported: AtomicU64::new(failures.errors()),
             failures,
             number,
             dirt: Dirt::new(limits, part_len(&class)),
-            asked: AskedParts::default(),
+            active: ActiveParts::default(),
             asking: Lock::default(),
             class,
             path,
@@ -73,7 +73,7 @@ impl DirtyFile {
     pub(super) fn set_asking(&self, class: Class) {
         let before = self.asking.lock().replace(class);
         drop(before);
-        self.asked.all().into_iter().for_each(AskedPart::ask_again);
+        self.active.all().into_iter().for_each(ActivePart::restart);
     }
 
     /// The access of the disk for a part of the file.
@@ -95,14 +95,14 @@ impl DirtyFile {
     }
 
     /// [`Self::hand_over_all`], because a write waits for room.
-    pub(super) fn hand_over_listed(&self) {
-        self.dirt.hand_over_listed(part_len(&self.class));
+    pub(super) fn hand_over_for_room(&self) {
+        self.dirt.hand_over_for_room(part_len(&self.class));
     }
 
     /// Fails with an error since the last write or flush that reported one.
     pub(super) fn failure_for_write(&self) -> io::Result<()> {
         let errors = self.failures.errors();
-        if self.told.swap(errors, Ordering::Relaxed) != errors {
+        if self.reported.swap(errors, Ordering::Relaxed) != errors {
             self.failures.check(u64::MAX)?;
         }
         self.dirt.failure_for_write()
@@ -111,7 +111,7 @@ impl DirtyFile {
     /// Fails while bytes of the file are failed, or if parts got no permit since the last flush.
     /// `open` is the file.
     pub(super) fn failure_for_flush(&self, open: impl AsFd) -> io::Result<()> {
-        self.told.store(self.failures.errors(), Ordering::Relaxed);
+        self.reported.store(self.failures.errors(), Ordering::Relaxed);
         let refused = self.dirt.take_failure();
         self.failures.check(file_len(open)?)?;
         refused
@@ -127,7 +127,7 @@ impl DirtyFile {
 
     /// Counts dirty bytes that the kernel has to write back, unless the file is deleted.
     pub(super) fn count_left(&self, bytes: u64) {
-        if bytes > 0 && self.asked.abandoned() != Some(Abandoned::Deleted) {
+        if bytes > 0 && self.active.abandoned() != Some(Abandoned::Deleted) {
             self.class.record.reads.add_left_to_kernel(bytes);
         }
     }
@@ -137,9 +137,9 @@ impl LeavingFile for DirtyFile {
     fn abandon(&self, is_deleted: bool) {
         self.held.abandon();
         let abandoned = if is_deleted { Abandoned::Deleted } else { Abandoned::ToKernel };
-        let asked = self.asked.abandon(abandoned);
+        let active = self.active.abandon(abandoned);
         self.count_left(self.dirt.cancel_queue());
-        asked.iter().for_each(|part| part.cancel());
+        active.iter().for_each(|part| part.cancel());
     }
 }
 

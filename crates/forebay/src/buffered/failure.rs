@@ -9,17 +9,17 @@ use crate::permit::AdmitError;
 pub(super) struct Failure {
     error: io::Error,
     /// A write has reported the error, but no flush has.
-    told: bool,
+    reported: bool,
 }
 
 impl Failure {
     pub(super) fn of_admission(error: AdmitError) -> Self {
-        Self { error: error.into(), told: false }
+        Self { error: error.into(), reported: false }
     }
 
     /// The error for the next write, once.
     pub(super) fn for_write(&mut self) -> Option<io::Error> {
-        let first = !std::mem::replace(&mut self.told, true);
+        let first = !std::mem::replace(&mut self.reported, true);
         first.then(|| copied(&self.error))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Decision: `docs/decisions/0030-buffered-writeback.md`.
 
-mod asked_parts;
+mod active_parts;
 mod dirt;
 #[cfg(test)]
 mod dirt_tests;

@@ -8,7 +8,7 @@ use std::task::{Poll, Wake, Waker};
 
 use forebay_core::Op;
 
-use super::asked_parts::AskedPart;
+use super::active_parts::ActivePart;
 use super::dirt::PartRange;
 use super::dirty_file::DirtyFile;
 use super::failure::Failure;
@@ -54,7 +54,7 @@ fn admit(file: &DirtyFile, part: &PartRange, holder: bool) -> AdmitFuture {
 
 impl HandOver for DirtyFile {
     fn hand_over(self: Arc<Self>) {
-        self.hand_over_listed();
+        self.hand_over_for_room();
         ask(&self, false);
     }
 }
@@ -63,7 +63,7 @@ impl Part {
     fn ask(file: &Arc<DirtyFile>, part: PartRange, holder: bool) {
         let admit = Lock::new(Some(admit(file, &part, holder)));
         let part = Arc::new(Self { file: Arc::clone(file), part, holder, admit });
-        if !part.file.asked.add(&part) {
+        if !part.file.active.add(&part) {
             return part.cancel();
         }
         // The request is queued now, not only when a thread is free.
@@ -129,7 +129,7 @@ impl Part {
     }
 }
 
-impl AskedPart for Part {
+impl ActivePart for Part {
     fn cancel(&self) {
         let admit = self.admit.lock().take();
         if admit.is_some() {
@@ -141,7 +141,7 @@ impl AskedPart for Part {
         }
     }
 
-    fn ask_again(self: Arc<Self>) {
+    fn restart(self: Arc<Self>) {
         let mut asking = self.admit.lock();
         if asking.is_none() {
             return;

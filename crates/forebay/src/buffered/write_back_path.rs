@@ -57,7 +57,7 @@ impl WriteBackPath {
 
     /// Observes the pages of a write that has just returned. Returns whether they are dirty
     /// although writes were assumed to be written through; this corrects the assumption.
-    pub(super) fn look_after_write(&self, file: BorrowedFd<'_>, range: &Range<u64>) -> bool {
+    pub(super) fn check_after_write(&self, file: BorrowedFd<'_>, range: &Range<u64>) -> bool {
         let before = self.writes.load(Ordering::Relaxed);
         if before == CACHED || self.is_always_through || range.is_empty() {
             return false;
@@ -137,11 +137,11 @@ mod tests {
         }
         // This is as if another program had written back each write before it returned.
         for _ in 0..CLEAN_WRITES_MIN {
-            assert!(!path.look_after_write(file.as_fd(), &(0..len)));
+            assert!(!path.check_after_write(file.as_fd(), &(0..len)));
         }
         assert!(path.is_through());
         file.write_all_at(&[8; 64 << 10], 0).unwrap();
-        assert!(path.look_after_write(file.as_fd(), &(0..len)));
+        assert!(path.check_after_write(file.as_fd(), &(0..len)));
         assert!(!path.is_through());
         write_back();
         assert!(residency(&file, 0, len).unwrap().is_clean());
@@ -154,7 +154,7 @@ mod tests {
         let file = tempfile::tempfile_in(".").unwrap();
         let path = WriteBackPath::of(OFlags::RDWR | OFlags::DSYNC);
         file.write_all_at(&[7; 4096], 0).unwrap();
-        assert!(!path.look_after_write(file.as_fd(), &(0..4096)));
+        assert!(!path.check_after_write(file.as_fd(), &(0..4096)));
         assert!(path.is_through());
     }
 }

@@ -81,7 +81,7 @@ impl<F: AsFd> BufferedWriter<F> {
         let errors = file.failures.errors();
         let range = self.put(buffer, offset).inspect_err(|_| file.dirt.release(reserved))?;
         file.failures.wrote(&range, errors);
-        file.path.look_after_write(self.file.as_fd(), &range);
+        file.path.check_after_write(self.file.as_fd(), &range);
         if file.mark(&range, reserved) {
             part::ask(file, holder);
         }
@@ -119,7 +119,7 @@ impl<F: AsFd> BufferedWriter<F> {
         let errors = file.failures.errors();
         let result = self.put(buffer, offset).and_then(|range| {
             file.failures.wrote(&range, errors);
-            if file.path.look_after_write(self.file.as_fd(), &range) {
+            if file.path.check_after_write(self.file.as_fd(), &range) {
                 let (start, len) = (range.start, range.end - range.start);
                 let call = file.failures.begin_part(&range);
                 let result = file.held.call(move |fd| write_back(fd, start, len));

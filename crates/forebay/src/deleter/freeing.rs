@@ -13,7 +13,7 @@ use super::error::{DeleteErrorCause, DeleteOperation};
 use super::item::Item;
 use super::jobs::JOBS_MAX;
 use super::open_file::{OpenFile, Opened, SMALL_MAX};
-use super::state::{LOOK_PERIOD, RETRIES_MAX, Worker};
+use super::state::{CHECK_PERIOD, RETRIES_MAX, Worker};
 use crate::Class;
 use crate::admit::AdmitFuture;
 use crate::permit::Permit;
@@ -89,8 +89,9 @@ impl Worker {
                 let is_full = bytes >= limit.bytes
                     || extents >= limit.commands as usize
                     || self.opened.len() + items.len() >= FILES_MAX;
-                let fits =
-                    |item: &Item| item.bytes <= SMALL_MAX && item.place.is_beside(&first.place);
+                let fits = |item: &Item| {
+                    item.bytes <= SMALL_MAX && item.place.is_same_directory(&first.place)
+                };
                 if !is_small || is_full || !self.queue.front().is_some_and(fits) {
                     return items;
                 }
@@ -105,7 +106,7 @@ impl Worker {
         let retries = self.retries < RETRIES_MAX;
         if retries {
             self.retries += 1;
-            self.rest_a_little();
+            self.back_off();
         }
         retries
     }
@@ -232,7 +233,7 @@ impl Worker {
                 self.take_jobs();
             }
             self.look(self.now());
-            self.parking.park(self.clock, Some(self.now().plus_nanos(LOOK_PERIOD)));
+            self.parking.park(self.clock, Some(self.now().plus_nanos(CHECK_PERIOD)));
         }
     }
 }

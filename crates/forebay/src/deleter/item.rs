@@ -85,7 +85,7 @@ impl Place {
     }
 
     /// Whether one flush is for both.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
+    pub(super) fn is_same_directory(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Trash(one), Self::Trash(other)) => Arc::ptr_eq(&one.trash, &other.trash),
             (Self::Held(one), Self::Held(other)) => Arc::ptr_eq(&one.directory, &other.directory),

@@ -38,13 +38,13 @@ enum Removed {
 }
 
 /// Why a job was not done.
-enum NotDone {
+enum JobFailure {
     /// There is no room now.
     PutOff,
     Failed(DeleteErrorCause),
 }
 
-impl From<DeleteErrorCause> for NotDone {
+impl From<DeleteErrorCause> for JobFailure {
     fn from(cause: DeleteErrorCause) -> Self {
         Self::Failed(cause)
     }
@@ -93,29 +93,29 @@ impl Worker {
             };
             match result {
                 Ok(()) => {}
-                Err(NotDone::PutOff) => {
+                Err(JobFailure::PutOff) => {
                     jobs.push_front(job);
                     break;
                 }
-                Err(NotDone::Failed(cause)) => self.shared.end(job.target(), Err(cause)),
+                Err(JobFailure::Failed(cause)) => self.shared.end(job.target(), Err(cause)),
             }
         }
         self.put_off = jobs;
         self.flush(batch);
     }
 
-    fn delete(&mut self, target: &Arc<Target>, batch: &mut Batch) -> Result<(), NotDone> {
+    fn delete(&mut self, target: &Arc<Target>, batch: &mut Batch) -> Result<(), JobFailure> {
         let (path, name) = split(&target.path).during(DeleteOperation::LookUp)?;
         if self.shared.options.in_place && self.held >= HELD_MAX {
-            return Err(NotDone::PutOff);
+            return Err(JobFailure::PutOff);
         }
         let known = self.directories.get(&path, &self.shared.class)?;
-        let directory = known.ok_or(NotDone::PutOff)?;
+        let directory = known.ok_or(JobFailure::PutOff)?;
         // The trash's has a place alongside it until the file is moved, or will say what it lacks.
         let trash_in = self.shared.options.trash_in.as_ref();
         let home = trash_in.map(|path| self.directories.get(path, &self.shared.class));
         if matches!(home, Some(Ok(None))) {
-            return Err(NotDone::PutOff);
+            return Err(JobFailure::PutOff);
         }
         if !target.begin() {
             // it was cancelled
@@ -239,9 +239,9 @@ impl Worker {
 
     /// Deletes what other deleters left in the trash of a directory, and waits for what those
     /// that are still there have in it.
-    fn empty_trash(&mut self, target: &Arc<Target>) -> Result<(), NotDone> {
+    fn empty_trash(&mut self, target: &Arc<Target>) -> Result<(), JobFailure> {
         let known = self.directories.get(&target.path, &self.shared.class)?;
-        let directory = known.ok_or(NotDone::PutOff)?;
+        let directory = known.ok_or(JobFailure::PutOff)?;
         if !target.begin() {
             self.shared.forget();
             return Ok(());

@@ -21,7 +21,7 @@ const CHILD_EXEC_MAX: Duration = Duration::from_millis(20);
 const LEASE_RETRY: Duration = Duration::from_millis(1);
 
 /// Why a file was not opened for its deleter alone.
-pub(super) enum NotAlone {
+pub(super) enum OpenFailure {
     /// It cannot be opened.
     Refused(Errno),
     /// Somebody else has it open, or nobody can tell.
@@ -35,8 +35,8 @@ pub(super) fn open_all(
     files: &DiskFiles,
     directory: BorrowedFd<'_>,
     names: Vec<OsString>,
-) -> Vec<Result<OwnedFd, NotAlone>> {
-    let full = || Err(NotAlone::Refused(Errno::MFILE));
+) -> Vec<Result<OwnedFd, OpenFailure>> {
+    let full = || Err(OpenFailure::Refused(Errno::MFILE));
     let count = names.len();
     let open = move |directory: BorrowedFd<'_>| {
         let mut wait_left = CHILD_EXEC_MAX;
@@ -57,11 +57,11 @@ fn open(
     directory: BorrowedFd<'_>,
     name: &OsStr,
     wait_left: &mut Duration,
-) -> Result<OwnedFd, NotAlone> {
+) -> Result<OwnedFd, OpenFailure> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let flags = flags | OFlags::NOCTTY;
     let opened = retry_on_intr(|| openat(directory, name, flags, Mode::empty()));
-    let file = opened.map_err(NotAlone::Refused)?;
+    let file = opened.map_err(OpenFailure::Refused)?;
     loop {
         match take(file.as_fd()) {
             Ok(()) => return Ok(file),
@@ -69,7 +69,7 @@ fn open(
                 thread::sleep(LEASE_RETRY);
                 *wait_left = wait_left.saturating_sub(LEASE_RETRY);
             }
-            Err(_) => return Err(NotAlone::InUse),
+            Err(_) => return Err(OpenFailure::InUse),
         }
     }
 }
@@ -141,7 +141,7 @@ mod tests {
         let dir = File::open(dir.path()).unwrap();
         let mut wait_left = Duration::ZERO;
         let opened = open(dir.as_fd(), OsStr::new("file"), &mut wait_left);
-        assert!(matches!(opened, Err(NotAlone::InUse)));
+        assert!(matches!(opened, Err(OpenFailure::InUse)));
         let closer = thread::spawn(move || {
             thread::sleep(Duration::from_millis(50));
             drop(other);

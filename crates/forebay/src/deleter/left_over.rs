@@ -16,7 +16,7 @@ use super::state::{Watched, Worker};
 use super::trash::Trash;
 
 /// The most entries of another deleter that are looked at in a row.
-const LOOKS_MAX: usize = 1024;
+const ENTRIES_PER_CHECK_MAX: usize = 1024;
 
 impl Worker {
     /// Deletes what other deleters left in `trash`. What one that is still there has is watched if
@@ -110,7 +110,7 @@ impl Worker {
 
     /// Sees to what other deleters have in the trashes that this one uses: what one that is gone
     /// had is taken over.
-    pub(super) fn look_after_others(&mut self) {
+    pub(super) fn check_watched(&mut self) {
         for watched in std::mem::take(&mut self.watched) {
             self.look_at(watched);
         }
@@ -129,7 +129,7 @@ impl Worker {
             }
             return;
         }
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..ENTRIES_PER_CHECK_MAX {
             let Some(name) = watched.names().next() else { return };
             if watched.trash.stat_entry(name).err() != Some(Errno::NOENT) {
                 break;

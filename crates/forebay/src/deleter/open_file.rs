@@ -12,7 +12,7 @@ use super::directory::{allocated, file_type};
 use super::error::{DeleteErrorCause, DeleteOperation, During};
 use super::flusher::Flusher;
 use super::item::{Item, Place};
-use super::lease::{self, NotAlone};
+use super::lease::{self, OpenFailure};
 use super::steps::{Step, next_step};
 use crate::extents::{EXTENTS_MAX, ExtentMap};
 use crate::page_cache::residency;
@@ -236,15 +236,15 @@ impl OpenFile {
 
 /// An open file, or why it is not freed in steps.
 fn why_not_freeable(
-    opened: Result<OwnedFd, NotAlone>,
+    opened: Result<OwnedFd, OpenFailure>,
 ) -> Result<OwnedFd, Result<UnlinkReason, DeleteErrorCause>> {
     let fd = match opened {
         Ok(fd) => fd,
         // Another has deleted it, or it cannot be opened: a link, a socket, a program that runs.
-        Err(NotAlone::Refused(Errno::NOENT | Errno::LOOP | Errno::NXIO)) => {
+        Err(OpenFailure::Refused(Errno::NOENT | Errno::LOOP | Errno::NXIO)) => {
             return Err(Ok(UnlinkReason::NothingToFree));
         }
-        Err(NotAlone::Refused(
+        Err(OpenFailure::Refused(
             errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO),
         )) => {
             return Err(errno).during(DeleteOperation::Open).map_err(Err);

@@ -21,7 +21,7 @@ use crate::permit::Parking;
 use crate::sys::sync::Clock;
 
 /// How urgent it is is looked at so often.
-pub(super) const LOOK_PERIOD: u64 = 100_000_000;
+pub(super) const CHECK_PERIOD: u64 = 100_000_000;
 /// What cannot be done for want of descriptors or of room in a queue is tried again after this.
 pub(super) const RETRY_AFTER: u64 = 20_000_000;
 /// And so often.
@@ -102,17 +102,17 @@ impl Worker {
     }
 
     /// Sleeps before what failed is tried again.
-    pub(super) fn rest_a_little(&self) {
+    pub(super) fn back_off(&self) {
         self.parking.park(self.clock, Some(self.now().plus_nanos(RETRY_AFTER)));
     }
 
     /// Sees to other deleters, and how urgent it is, and sets the rate and the shares by that.
     pub(super) fn look(&mut self, now: Time) {
-        if self.looked.is_some_and(|looked| now.nanos_since(looked) < LOOK_PERIOD) {
+        if self.looked.is_some_and(|looked| now.nanos_since(looked) < CHECK_PERIOD) {
             return;
         }
         self.looked = Some(now);
-        self.look_after_others();
+        self.check_watched();
         let (options, counts) = (&self.shared.options, self.shared.counts());
         let first = self.opened.front().map(|file| &file.item).or_else(|| self.queue.front());
         let oldest = first.map_or(0, |item| item.since.as_nanos().max(1));

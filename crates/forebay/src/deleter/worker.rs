@@ -8,7 +8,7 @@ use forebay_core::Time;
 use super::error::{DeleteErrorCause, DeleteOperation};
 use super::jobs::JOBS_MAX;
 use super::shared::{Job, Shared};
-use super::state::{LOOK_PERIOD, Worker};
+use super::state::{CHECK_PERIOD, Worker};
 use crate::permit::Parking;
 use crate::sys::library_thread;
 use crate::sys::panics::contain;
@@ -57,14 +57,14 @@ impl Worker {
                 idle_since = self.now();
             }
             if has_work {
-                let look = self.now().plus_nanos(LOOK_PERIOD);
+                let look = self.now().plus_nanos(CHECK_PERIOD);
                 self.sleep_until(self.pace.next.map(|next| next.min(look)));
                 continue;
             }
             self.pace.rest(now);
             self.end_emptied();
             if !self.watched.is_empty() {
-                self.sleep_until(Some(self.now().plus_nanos(LOOK_PERIOD)));
+                self.sleep_until(Some(self.now().plus_nanos(CHECK_PERIOD)));
                 continue;
             }
             if !self.draining.is_empty() && self.put_off.is_empty() {

@@ -245,9 +245,9 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Told(AtomicU64);
+    struct Reported(AtomicU64);
 
-    impl HandOver for Told {
+    impl HandOver for Reported {
         fn hand_over(self: Arc<Self>) {
             self.0.fetch_add(1, SeqCst);
         }
@@ -257,9 +257,9 @@ mod tests {
     fn files_hand_over_their_dirt_for_who_finds_no_room_and_for_nobody_else() {
         let limits = Arc::new(DirtyLimits::default());
         let [one, two] = ["one", "two"].map(|name| limits.class(name));
-        let file = Arc::new(Told::default());
+        let file = Arc::new(Reported::default());
         let listed = || {
-            let file: Weak<Told> = Arc::downgrade(&file);
+            let file: Weak<Reported> = Arc::downgrade(&file);
             one.list(file)
         };
         assert!(listed());

@@ -251,9 +251,9 @@ impl Uring {
             slot.is_cancelled = true;
         }
         let entry = opcode::AsyncCancel::new(id.to_bits()).build().user_data(CANCEL);
-        let asked = self.cancels_in_flight < self.slots.count() && self.push_entry(&entry);
-        self.cancels_in_flight += usize::from(asked);
-        asked
+        let is_pushed = self.cancels_in_flight < self.slots.count() && self.push_entry(&entry);
+        self.cancels_in_flight += usize::from(is_pushed);
+        is_pushed
     }
 
     fn arm_poll(&mut self) {

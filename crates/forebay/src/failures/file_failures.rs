@@ -121,7 +121,7 @@ impl FileFailures {
     /// reported to one; `None` if there is no writer.
     fn take_errors(&self) -> Option<bool> {
         let files: Vec<_> = self.files.lock().iter().filter_map(Weak::upgrade).collect();
-        files.iter().filter_map(|file| file.take_errors()).reduce(|any, told| any | told)
+        files.iter().filter_map(|file| file.take_errors()).reduce(|any, reported| any | reported)
     }
 }
 

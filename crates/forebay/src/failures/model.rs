@@ -262,10 +262,10 @@ fn an_error_of_a_part_fails_what_is_on_its_way_and_not_what_was_written_back() {
 fn of_two_calls_that_fail_together_one_is_told_and_neither_counts() {
     let mut record = FailedRanges::default();
     [0..10, 20..30].iter().for_each(|range| record.wrote(range, 0));
-    let [told, other] = [0..16, 16..32].map(|range| record.begin(Scope::Part(range)));
+    let [reported, other] = [0..16, 16..32].map(|range| record.begin(Scope::Part(range)));
     let until = record.end(other, Outcome::Done);
     assert!(!record.is_settled(until));
-    record.end(told, error());
+    record.end(reported, error());
     assert!(record.is_settled(until));
     assert_eq!(failed(&record), [(0, 10), (20, 30)]);
 }

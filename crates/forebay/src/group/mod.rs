@@ -45,7 +45,7 @@ pub(crate) struct GroupState {
     pub(crate) io: IoGroup,
     /// That of its disk.
     pub(crate) name: String,
-    /// Whom to tell what happens to it.
+    /// Gets the events of the disk.
     hook: Hook,
     /// Most requests that are granted together.
     pub(crate) batch_max: usize,
@@ -88,7 +88,7 @@ impl GroupState {
 
     /// Says in the log that requests are overdue, if any are, now and then.
     /// For a thread that polls a queue of the group and is about to sleep.
-    pub(crate) fn tell_overdue(&self, now: Time) {
+    pub(crate) fn report_overdue(&self, now: Time) {
         if !self.io.hangs(now) {
             return;
         }
@@ -97,13 +97,13 @@ impl GroupState {
         if now.as_nanos() >= until
             && self.silent_until.compare_exchange(until, next, relaxed, relaxed).is_ok()
         {
-            self.tell(Event::Overdue { disk: self.name.clone() });
+            self.report(Event::Overdue { disk: self.name.clone() });
         }
     }
 
-    /// Tells the log and the program what has happened to the disk.
-    pub(crate) fn tell(&self, event: Event) {
-        self.hook.tell(event);
+    /// Reports to the log and the program what has happened to the disk.
+    pub(crate) fn report(&self, event: Event) {
+        self.hook.report(event);
     }
 
     /// A queue in the group, at the present model; `version` becomes the
@@ -129,13 +129,13 @@ impl GroupState {
     pub(crate) fn record(&self, shard: ShardId, completion: &Completion, queue: Option<&IoQueue>) {
         self.metrics(shard).record(completion);
         if self.slow.is_slow(completion.disk_nanos) {
-            self.tell_slow(shard, completion, queue);
+            self.report_slow(shard, completion, queue);
         }
     }
 
     /// Tells of a slow request, if it is its turn. May be called under a lock.
     #[cold]
-    fn tell_slow(&self, shard: ShardId, completion: &Completion, queue: Option<&IoQueue>) {
+    fn report_slow(&self, shard: ShardId, completion: &Completion, queue: Option<&IoQueue>) {
         let now = Clock::of_process().now();
         let Some((unreported, next_from)) = self.slow.take_turn(now) else { return };
         if let Some(queue) = queue {
@@ -149,7 +149,7 @@ impl GroupState {
         let is_own = |(id, _): &&(ClassId, String)| *id == completion.class;
         let class = names.iter().find(is_own).map(|(_, name)| name.clone()).unwrap_or_default();
         let concurrent = names.into_iter().zip(counts).filter(|(_, count)| *count > 0);
-        self.tell(Event::Slow(SlowRequest {
+        self.report(Event::Slow(SlowRequest {
             disk: self.name.clone(),
             class,
             op: completion.op,

@@ -151,7 +151,7 @@ impl Drop for IoThread {
             let running = self.running.get_mut();
             let ended = running.recv_timeout(self.shutdown_timeout.saturating_add(END_GRACE));
             if ended == Err(RecvTimeoutError::Timeout) {
-                self.group.tell(Event::Hang { disk: self.group.name.clone() });
+                self.group.report(Event::Hang { disk: self.group.name.clone() });
             }
         }
     }

@@ -36,7 +36,7 @@ struct Requests {
     /// Those that wait, by their keys in `pending`.
     waiting: Submitters<(usize, Operation)>,
     /// Impossible states of these that were told.
-    bugs_told: u64,
+    bugs_reported: u64,
     /// Keys of requests, by [`OperationId::index`].
     submitted: Vec<usize>,
     /// Requests that were abandoned before they were taken.
@@ -65,7 +65,7 @@ impl Worker {
         let requests = Requests {
             pending: Slab::new(),
             waiting: Submitters::new(|op, len| reactor.cost(op, len)),
-            bugs_told: 0,
+            bugs_reported: 0,
             submitted: Vec::new(),
             abandoned: 0,
             refused: Vec::new(),
@@ -108,7 +108,7 @@ impl Worker {
                     thread::sleep(REFUSED_PAUSE);
                 }
             }
-            self.requests.tell_bugs();
+            self.requests.report_bugs();
             answered = self.answer();
             self.wake();
         }
@@ -214,9 +214,9 @@ impl Requests {
     }
 
     /// Tells of impossible states of those that wait, once each.
-    fn tell_bugs(&mut self) {
-        if self.waiting.bugs() > self.bugs_told {
-            self.bugs_told = self.waiting.bugs();
+    fn report_bugs(&mut self) {
+        if self.waiting.bugs() > self.bugs_reported {
+            self.bugs_reported = self.waiting.bugs();
             messages::report_invariant(
                 "a waiting request is missing in the queue of its submitter",
             );

@@ -180,14 +180,14 @@ impl HeldFiles {
         &self,
         call: impl FnOnce(&OpenFiles) -> R + Send + 'static,
     ) -> Option<R> {
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let open = Arc::clone(&self.open);
         self.workers.run(move || {
             // What the call has captured is gone before it is answered.
             let result = call(&open);
-            let _ = tell.send(result);
+            let _ = sender.send(result);
         });
-        told.recv().ok()
+        receiver.recv().ok()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::wait_list::WaiterId;
 
 /// The queue is looked at again so long after a request found it full: places of requests that
 /// were forgotten can be had by then.
-const LOOK_AFTER_NANOS: u64 = 1_000_000_000;
+const RETRY_NANOS: u64 = 1_000_000_000;
 
 /// Requests in the order in which they came. Each free place is given to the first of them; its
 /// owner finds its ticket when it is polled next. There are no more than flushes, writers, parts
@@ -20,7 +20,7 @@ pub(super) struct Overflow {
     waiting: BTreeMap<WaiterId, (PermitRequest, KeptWaker)>,
     /// What became of those that have left.
     left: BTreeMap<WaiterId, Result<Ticket, EnqueueError>>,
-    look_at: Time,
+    retry_at: Time,
 }
 
 /// What has become of a request that waited for a place.
@@ -39,7 +39,7 @@ impl Overflow {
 
     pub(super) fn add(&mut self, now: Time, request: PermitRequest, waker: KeptWaker) -> WaiterId {
         if self.is_empty() {
-            self.look_at = now.plus_nanos(LOOK_AFTER_NANOS);
+            self.retry_at = now.plus_nanos(RETRY_NANOS);
         }
         let id = WaiterId::new();
         self.waiting.insert(id, (request, waker));
@@ -47,8 +47,8 @@ impl Overflow {
     }
 
     /// Until when places of requests that were forgotten are waited for.
-    pub(super) fn look_at(&self) -> Option<Time> {
-        (!self.is_empty()).then_some(self.look_at)
+    pub(super) fn retry_at(&self) -> Option<Time> {
+        (!self.is_empty()).then_some(self.retry_at)
     }
 
     /// The first request, if there is one.
@@ -64,14 +64,14 @@ impl Overflow {
     ) -> Option<KeptWaker> {
         let (id, (_, waker)) = self.waiting.pop_first()?;
         self.left.insert(id, result);
-        self.look_at = now.plus_nanos(LOOK_AFTER_NANOS);
+        self.retry_at = now.plus_nanos(RETRY_NANOS);
         Some(waker)
     }
 
     /// No place could be had: they are looked for again later.
-    pub(super) fn look_later(&mut self, now: Time) {
-        if self.look_at <= now {
-            self.look_at = now.plus_nanos(LOOK_AFTER_NANOS);
+    pub(super) fn postpone(&mut self, now: Time) {
+        if self.retry_at <= now {
+            self.retry_at = now.plus_nanos(RETRY_NANOS);
         }
     }
 

@@ -98,7 +98,7 @@ impl PermitQueue {
             let until = state.arm_deadline_between(now, (me, &*parking), wakeups);
             self.release(group, state, now, wakeups);
             parking.come_back();
-            group.tell_overdue(now);
+            group.report_overdue(now);
             let until = match (until, deadline) {
                 (Some(until), Some(deadline)) => Some(until.min(deadline)),
                 (one, other) => one.or(other),

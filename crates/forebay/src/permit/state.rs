@@ -159,7 +159,7 @@ impl State {
         {
             let queued = self.queue_request(now, request);
             if matches!(queued, Err(EnqueueError::Full)) {
-                return self.overflow.look_later(now);
+                return self.overflow.postpone(now);
             }
             let Some(waker) = self.overflow.leave_first(now, queued) else { return };
             match queued {
@@ -291,7 +291,7 @@ impl State {
         wakeups: &mut Wakeups,
     ) -> Option<Time> {
         let polled = if self.waiters.any() { self.queue.poll_timeout(now) } else { None };
-        let looked = [polled, self.unnoticed_until(), self.overflow.look_at()];
+        let looked = [polled, self.unnoticed_until(), self.overflow.retry_at()];
         let due = looked.into_iter().flatten().min();
         if self.owner == me {
             // It is awake, and decides again.

@@ -67,7 +67,7 @@ impl PermitQueue {
         }
         self.release(group, state, now, &mut wakeups);
         parking.come_back();
-        group.tell_overdue(now);
+        group.report_overdue(now);
         until
     }
 }

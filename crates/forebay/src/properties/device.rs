@@ -35,7 +35,7 @@ pub enum PropertiesError {
     #[error(
         "the io-properties do not cover `{dir}`: their mountpoints are {}; add an entry whose \
          mountpoint is on the same device as `{dir}` (device {device}{})",
-        listed(mountpoints),
+        joined(mountpoints),
         mounted(mounted_at.as_deref())
     )]
     NotCovered {
@@ -52,7 +52,7 @@ pub enum PropertiesError {
     #[error(
         "the mountpoints {} of two disks in the io-properties are on the same device ({device}); \
          make one entry of the two",
-        listed(mountpoints)
+        joined(mountpoints)
     )]
     CoveredTwice {
         /// The device.
@@ -64,7 +64,7 @@ pub enum PropertiesError {
 
 forebay_core::debug_as_display!(PropertiesError);
 
-fn listed(paths: &[PathBuf]) -> String {
+fn joined(paths: &[PathBuf]) -> String {
     let quoted: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
     quoted.join(", ")
 }
@@ -88,7 +88,7 @@ pub(super) fn disk_for<'a>(
                 PropertiesError::Mountpoint { mountpoint: mountpoint.clone(), source }
             })?;
             if covered.number == stack.number
-                && let Some(&(other, first)) = coverage.listed(stack.number)
+                && let Some(&(other, first)) = coverage.by_device(stack.number)
                 && other != index
             {
                 let mountpoints = [first.clone(), mountpoint.clone()];

@@ -28,7 +28,7 @@ const COMPLETIONS_AT_ONCE: usize = 4;
 
 /// A queue that waits for room in the window and has nothing in the disk looks
 /// after so long whether permits that were forgotten hold the room.
-const LOOK_AFTER: Duration = Duration::from_millis(100);
+const RECHECK_AFTER: Duration = Duration::from_millis(100);
 
 /// After so long elsewhere the engine is asked what has come back before the
 /// queues are asked what is overdue.
@@ -48,8 +48,8 @@ pub(crate) struct Reactor {
     clock: Clock,
     /// When what comes back now was not back yet.
     looked_at: Time,
-    /// Of the bugs that the driver counts, those that were told.
-    bugs_told: u64,
+    /// Of the bugs that the driver counts, those that were reported.
+    bugs_reported: u64,
 }
 
 impl Reactor {
@@ -62,14 +62,14 @@ impl Reactor {
         if let Some(reason) = engine.fallback_reason() {
             let group = groups.of(Op::Read);
             let (backend, reason) = (engine.backend().name(), reason.to_owned());
-            group.tell(Event::Fallback { disk: group.name.clone(), backend, reason });
+            group.report(Event::Fallback { disk: group.name.clone(), backend, reason });
         }
         let queues = match Queues::join(&groups, &engine, config.depth_max as usize) {
             Ok(queues) => queues,
             Err(full) => return Ok(Err(full)),
         };
         let clock = Clock::of_process();
-        Ok(Ok(Self { engine, queues, groups, clock, looked_at: Time::ZERO, bugs_told: 0 }))
+        Ok(Ok(Self { engine, queues, groups, clock, looked_at: Time::ZERO, bugs_reported: 0 }))
     }
 
     /// Queues an operation that was made at `now` or before.
@@ -153,16 +153,16 @@ impl Reactor {
         };
         self.queues.publish(now, self.retries(), timeout != Some(Duration::ZERO));
         let bugs = self.queues.driver.counters().bugs;
-        if bugs > self.bugs_told {
-            self.tell_bugs(bugs);
+        if bugs > self.bugs_reported {
+            self.report_bugs(bugs);
         }
         self.engine.submit_and_wait(timeout)
     }
 
     /// All are counted, and the first is logged.
     #[cold]
-    fn tell_bugs(&mut self, bugs: u64) {
-        let before = std::mem::replace(&mut self.bugs_told, bugs);
+    fn report_bugs(&mut self, bugs: u64) {
+        let before = std::mem::replace(&mut self.bugs_reported, bugs);
         messages::count_bugs(bugs - before);
         if before > 0 {
             return;
@@ -206,7 +206,7 @@ impl Reactor {
     pub(crate) fn timeout(&self, now: Time) -> Option<Duration> {
         let driver = self.queues.driver.poll_timeout(now);
         let driver = driver.map(|at| Duration::from_nanos(at.nanos_since(now)));
-        let look = self.queues.stopped_by_others().next().map(|_| LOOK_AFTER);
+        let look = self.queues.stopped_by_others().next().map(|_| RECHECK_AFTER);
         [driver, look].into_iter().flatten().min()
     }
 

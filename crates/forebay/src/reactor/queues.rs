@@ -100,7 +100,7 @@ impl Queues {
         for ((queue, group), retries) in self.queues().zip(first_queue_only(retries)) {
             group.metrics(queue.shard()).publish(now, queue, retries, pausing);
             if pausing {
-                group.tell_overdue(now);
+                group.report_overdue(now);
             }
         }
     }

@@ -92,7 +92,7 @@ impl Registry {
 
     fn known(&self, disk: &Checked<'_>) -> Option<Arc<DiskRecord>> {
         let mut stacks = disk.stacks.iter();
-        let by_device = stacks.find_map(|stack| self.coverage.listed(stack.number));
+        let by_device = stacks.find_map(|stack| self.coverage.by_device(stack.number));
         by_device.or_else(|| self.disk(&disk.config.name)).cloned()
     }
 
@@ -256,7 +256,7 @@ mod tests {
         drop(reload(&mut registry, 0..3).unwrap());
         assert!(reload(&mut registry, 100..101 + DISKS_MAX as u32).is_err());
         assert_eq!(names(&registry), ["disk 0", "disk 1", "disk 2"]);
-        let found = registry.coverage.listed(DeviceNumber { major: 4001, minor: 2 });
+        let found = registry.coverage.by_device(DeviceNumber { major: 4001, minor: 2 });
         assert_eq!(found.map(|disk| disk.name.as_str()), Some("disk 2"));
     }
 

@@ -12,9 +12,9 @@ use super::disk::DiskRecord;
 use crate::messages;
 use crate::sys::lock::Lock;
 
-/// Devices beyond these are not told of: numbers of file systems are used up without end where
+/// Devices beyond these are not reported: numbers of file systems are used up without end where
 /// containers come and go.
-const TOLD_MAX: usize = 1024;
+const REPORTED_MAX: usize = 1024;
 
 /// The treatment of files on disks without an entry; see
 /// [`SchedulerBuilder::unlisted`](crate::SchedulerBuilder::unlisted).
@@ -61,12 +61,12 @@ pub(crate) struct UnlistedRule {
     /// Whose the files are; nobody's where they are refused.
     disk: Option<Arc<DiskRecord>>,
     opens: AtomicU64,
-    told: Lock<HashSet<DeviceNumber>>,
+    reported: Lock<HashSet<DeviceNumber>>,
 }
 
 impl UnlistedRule {
     pub(crate) fn new(disk: Option<Arc<DiskRecord>>) -> Self {
-        Self { disk, opens: AtomicU64::new(0), told: Lock::default() }
+        Self { disk, opens: AtomicU64::new(0), reported: Lock::default() }
     }
 
     /// How many files were looked up or opened that no entry covers.
@@ -74,7 +74,7 @@ impl UnlistedRule {
         self.opens.load(Ordering::Relaxed)
     }
 
-    /// The disk of another file of a mount that no entry covers, which was told;
+    /// The disk of another file of a mount that no entry covers, which was reported;
     /// `None` where files are refused.
     pub(crate) fn disk_again(&self) -> Option<&Arc<DiskRecord>> {
         let disk = self.disk.as_ref()?;
@@ -83,16 +83,16 @@ impl UnlistedRule {
     }
 
     /// The disk of the file `path` on `stack`, which no entry covers. The first of each device is
-    /// told in the log.
+    /// reported in the log.
     pub(crate) fn disk_of(&self, path: PathBuf, stack: Stack) -> io::Result<Arc<DiskRecord>> {
         self.opens.fetch_add(1, Ordering::Relaxed);
         let device = stack.number;
         let error =
             UnlistedError { path, device, mountpoint: stack.mount.map(|mount| mount.point) };
         let Some(disk) = &self.disk else { return Err(io::Error::other(error)) };
-        let mut told = self.told.lock();
-        let is_first = told.len() < TOLD_MAX && told.insert(device);
-        drop(told);
+        let mut reported = self.reported.lock();
+        let is_first = reported.len() < REPORTED_MAX && reported.insert(device);
+        drop(reported);
         if is_first {
             let limited = if disk.rates().is_none() { ", which nothing limits" } else { "" };
             let name = &disk.name;

@@ -3,7 +3,7 @@
 /// The bytes of a slot.
 pub(super) const SLOT_LEN: usize = 64;
 /// Those that say something; a checksum of them follows.
-const SAID: usize = 40;
+const PAYLOAD_LEN: usize = 40;
 /// A process has no more shares than all classes of a scheduler may have together.
 const WEIGHT_MAX: u32 = 1 << 26;
 /// No disk does more than sixteen times its figures.
@@ -38,23 +38,23 @@ impl Slot {
     pub(super) fn to_bytes(self) -> [u8; SLOT_LEN] {
         let mut bytes = [0; SLOT_LEN];
         bytes[..8].copy_from_slice(&self.sequence.to_le_bytes());
-        for (demand, to) in self.demands.iter().zip(bytes[8..SAID].chunks_exact_mut(16)) {
+        for (demand, to) in self.demands.iter().zip(bytes[8..PAYLOAD_LEN].chunks_exact_mut(16)) {
             let words = [demand.weight, demand.used, demand.wants.into(), demand.trim];
             for (word, to) in words.iter().zip(to.chunks_exact_mut(4)) {
                 to.copy_from_slice(&word.to_le_bytes());
             }
         }
-        let sum = checksum(&bytes[..SAID]);
-        bytes[SAID..SAID + 8].copy_from_slice(&sum.to_le_bytes());
+        let sum = checksum(&bytes[..PAYLOAD_LEN]);
+        bytes[PAYLOAD_LEN..PAYLOAD_LEN + 8].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
     /// What these bytes say, each number within its bounds; nothing where they were half written, or
     /// are no slot.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (said, sum) = bytes.get(..SAID + 8)?.split_at(SAID);
-        let (sequence, demands) = said.split_at(8);
-        if sum != checksum(said).to_le_bytes() {
+        let (payload, sum) = bytes.get(..PAYLOAD_LEN + 8)?.split_at(PAYLOAD_LEN);
+        let (sequence, demands) = payload.split_at(8);
+        if sum != checksum(payload).to_le_bytes() {
             return None;
         }
         let word =
@@ -89,12 +89,12 @@ mod tests {
         let bounded = Demand { weight: WEIGHT_MAX, used: USED_MAX, wants: true, trim: WHOLE };
         let read = Slot { demands: [bounded, Demand { weight: 7, ..bounded }], ..slot };
         assert_eq!(Slot::from_bytes(&bytes), Some(read));
-        for bit in 0..8 * (SAID + 8) {
+        for bit in 0..8 * (PAYLOAD_LEN + 8) {
             let mut other = bytes;
             other[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Slot::from_bytes(&other), None, "bit {bit}");
         }
-        assert_eq!(Slot::from_bytes(&bytes[..SAID]), None);
+        assert_eq!(Slot::from_bytes(&bytes[..PAYLOAD_LEN]), None);
         assert_eq!(Slot::from_bytes(&[0; SLOT_LEN]), None);
     }
 }

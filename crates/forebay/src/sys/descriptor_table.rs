@@ -80,18 +80,18 @@ impl DescriptorTable {
         let (outer, inner) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         let inner = rustix::io::fcntl_dupfd_cloexec(&inner, STANDARD)?;
         let (first, starts) = channel();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let raw = inner.as_raw_fd();
         let work = move || {
             let entered = enter(number, raw);
             let is_entered = entered.is_ok();
-            if tell.send(entered).is_ok() && is_entered {
+            if sender.send(entered).is_ok() && is_entered {
                 start_others(number, &starts);
             }
         };
         let builder = thread::Builder::new().name(String::from("forebay-files"));
         signals::blocked(|| builder.spawn(work))?;
-        told.recv().map_err(io::Error::other)??;
+        receiver.recv().map_err(io::Error::other)??;
         // It is open in the new table as well by now.
         drop(inner);
         let inbox = Inbox { table: number, inner: raw };
@@ -278,9 +278,12 @@ mod tests {
         table: &DescriptorTable,
         call: impl FnOnce() -> R + Send + 'static,
     ) -> R {
-        let (tell, told) = channel();
-        table.threads.spawn("forebay-test", Box::new(move || tell.send(call()).unwrap())).unwrap();
-        told.recv().unwrap()
+        let (sender, receiver) = channel();
+        table
+            .threads
+            .spawn("forebay-test", Box::new(move || sender.send(call()).unwrap()))
+            .unwrap();
+        receiver.recv().unwrap()
     }
 
     fn open_here() -> Vec<String> {

@@ -106,11 +106,11 @@ impl Workers {
         call: impl FnOnce() -> R + Send + 'static,
     ) -> R {
         let answer = Arc::new(Lock::new((None, None::<KeptWaker>)));
-        let told = Arc::clone(&answer);
+        let shared = Arc::clone(&answer);
         self.run(move || {
             // A waker of others may wait for the thread that waits for the answer.
             let (result, _others) = put_off(call);
-            let mut answer = told.lock();
+            let mut answer = shared.lock();
             answer.0 = Some(result);
             let waker = answer.1.take();
             drop(answer);
@@ -212,14 +212,14 @@ mod tests {
     #[test]
     fn as_many_threads_as_calls_that_block_and_none_when_idle() {
         let workers = Workers::new(3, None);
-        let (told, done) = mpsc::channel();
+        let (sender, done) = mpsc::channel();
         let gates: Vec<_> = (0..5)
             .map(|n| {
                 let (open, gate) = mpsc::channel::<()>();
-                let told = told.clone();
+                let sender = sender.clone();
                 workers.run(move || {
                     let _ = gate.recv();
-                    told.send(n).unwrap();
+                    sender.send(n).unwrap();
                 });
                 open
             })

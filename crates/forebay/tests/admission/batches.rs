@@ -127,7 +127,7 @@ fn a_batch_that_times_out_half_granted_gives_everything_back() {
 }
 
 /// A batch of a task, polled once.
-fn asked<'a>(class: &Class, requests: &'a [(Op, u64)]) -> Pin<Box<AdmitMany<'a>>> {
+fn batch_of<'a>(class: &Class, requests: &'a [(Op, u64)]) -> Pin<Box<AdmitMany<'a>>> {
     let mut batch = Box::pin(class.admit_many(requests));
     assert!(poll_once(batch.as_mut()).is_pending());
     batch
@@ -163,7 +163,7 @@ fn batches_and_single_requests_of_a_class_go_in_the_order_in_which_they_were_ask
     for _ in 0..3 {
         let mut single = Box::pin(class.admit_async(READ.0, READ.1));
         assert!(poll_once(single.as_mut()).is_pending());
-        waiting.push((single, asked(&class, &requests)));
+        waiting.push((single, batch_of(&class, &requests)));
     }
     drop(held);
     for (single, batch) in waiting {
@@ -227,7 +227,7 @@ fn holders_of_batches_that_ask_for_another_do_not_deadlock() {
 fn a_granted_batch_that_nobody_polls_gives_its_room_back_and_has_it_when_polled() {
     let (scheduler, class) = ten_at_once();
     drop(class.admit_many(&[READ; 8]).wait().unwrap());
-    let mut unpolled = asked(&class, &[READ; 4]);
+    let mut unpolled = batch_of(&class, &[READ; 4]);
     // A request that waits behind the batch is granted after it.
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(60)
@@ -261,17 +261,17 @@ fn uses_and_cancels(class: &Class, seed: u64, rounds: usize) {
     let requests = [READ; 40];
     let mut held: Vec<Permit> = Vec::new();
     for _ in 0..rounds {
-        let asked = &requests[..=numbers.below(40) as usize];
+        let part = &requests[..=numbers.below(40) as usize];
         match numbers.below(4) {
-            0 => held.extend(class.admit_many(asked).try_now().unwrap().map(|p| p.detach())),
+            0 => held.extend(class.admit_many(part).try_now().unwrap().map(|p| p.detach())),
             1 => {
                 let timeout = Duration::from_micros(numbers.below(500));
-                if let Ok(permit) = class.admit_many(asked).wait_timeout(timeout) {
+                if let Ok(permit) = class.admit_many(part).wait_timeout(timeout) {
                     held.push(permit.detach());
                 }
             }
             _ => {
-                let mut batch = Box::pin(class.admit_many(asked));
+                let mut batch = Box::pin(class.admit_many(part));
                 for _ in 0..numbers.below(4) {
                     if let std::task::Poll::Ready(permit) = poll_once(batch.as_mut()) {
                         held.push(permit.unwrap());

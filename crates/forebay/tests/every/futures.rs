@@ -154,9 +154,9 @@ fn each_waits_and_gets_on() {
 }
 
 /// Keeps count of its clones.
-struct Counted;
+struct CountingWaker;
 
-impl std::task::Wake for Counted {
+impl std::task::Wake for CountingWaker {
     fn wake(self: Arc<Self>) {}
 }
 
@@ -166,7 +166,7 @@ fn a_future_that_is_dropped_takes_its_waker_out() {
     for (name, future) in FUTURES {
         let bed = Bed::new();
         let mut future = future(&bed);
-        let counted = Arc::new(Counted);
+        let counted = Arc::new(CountingWaker);
         let waker = Waker::from(Arc::clone(&counted));
         assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         assert!(Arc::strong_count(&counted) > 2, "{name} keeps no waker");

@@ -26,14 +26,14 @@ const DATA: u64 = 16 << 10;
 
 /// Its settings and its counters.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct DiskStats {
     pub(crate) fails: AtomicBool,
     pub(crate) written: AtomicU64,
 }
 
 #[derive(Default)]
 struct Disk {
-    told: Arc<Told>,
+    stats: Arc<DiskStats>,
     under_way: VecDeque<Completion>,
     free_at: Time,
 }
@@ -42,9 +42,9 @@ impl SimDisk for Disk {
     /// One after the other, 250 us each or as the bandwidth is.
     fn submit(&mut self, now: Time, id: u64, command: Command) {
         let is_data = command.op == Op::Write && command.len > DATA;
-        let failed = is_data && self.told.fails.load(Ordering::Relaxed);
+        let failed = is_data && self.stats.fails.load(Ordering::Relaxed);
         if command.op == Op::Write {
-            self.told.written.fetch_add(command.len, Ordering::Relaxed);
+            self.stats.written.fetch_add(command.len, Ordering::Relaxed);
         }
         let nanos = (command.len * 1_000_000_000 / RATES.write_bandwidth).max(250_000);
         self.free_at = self.free_at.max(now).plus_nanos(nanos);
@@ -71,7 +71,7 @@ impl SimDisk for Disk {
 
 /// Such a disk, with a file system without a journal.
 pub(crate) struct Failing {
-    pub(crate) told: Arc<Told>,
+    pub(crate) stats: Arc<DiskStats>,
     pub(crate) point: PathBuf,
     _file_system: ServedFileSystem,
 }
@@ -80,10 +80,10 @@ impl Failing {
     /// `None` where this system cannot serve it.
     pub(crate) fn new(capacity: u64) -> Option<Self> {
         let disk = Disk::default();
-        let told = Arc::clone(&disk.told);
+        let stats = Arc::clone(&disk.stats);
         let config = ServeConfig::new(capacity);
         let mkfs = ["-O", "^has_journal"];
         let on = ServedFileSystem::new(Box::new(disk), &config, &mkfs, "defaults")?;
-        Some(Self { told, point: on.point.clone(), _file_system: on })
+        Some(Self { stats, point: on.point.clone(), _file_system: on })
     }
 }

@@ -50,7 +50,7 @@ impl Bed {
     }
 
     fn fails(&self, fails: bool) {
-        self.disk.told.fails.store(fails, Ordering::SeqCst);
+        self.disk.stats.fails.store(fails, Ordering::SeqCst);
     }
 }
 
@@ -144,9 +144,9 @@ pub(crate) fn a_writer_that_is_made_after_a_failure_reports_it() {
             }
             _ => {}
         }
-        let written = bed.disk.told.written.load(Ordering::Relaxed);
+        let written = bed.disk.stats.written.load(Ordering::Relaxed);
         drop(writer);
-        while way == "dropped" && bed.disk.told.written.load(Ordering::Relaxed) == written {
+        while way == "dropped" && bed.disk.stats.written.load(Ordering::Relaxed) == written {
             thread::sleep(Duration::from_millis(1));
         }
         thread::sleep(Duration::from_millis(100));
@@ -283,17 +283,17 @@ pub(crate) fn half_of_an_engines_own_writes_rewritten_leaves_the_other_failed() 
     class.sync_all(&engine).unwrap();
     disk.take_room();
     engine.write_all_at(&[2; 64 << 10], 4 * MIB).unwrap();
-    let told = failed(class.sync_data(&engine));
+    let reported = failed(class.sync_data(&engine));
     disk.make_room(128 * MIB);
-    assert_eq!(told.0, 4 * MIB..4 * MIB + (64 << 10));
+    assert_eq!(reported.0, 4 * MIB..4 * MIB + (64 << 10));
     for _ in 0..2 {
-        assert_eq!(failed(class.sync_data(&engine)), told);
-        assert_eq!(failed(class.sync_all(file(Path::new(&disk.device)))), told);
+        assert_eq!(failed(class.sync_data(&engine)), reported);
+        assert_eq!(failed(class.sync_all(file(Path::new(&disk.device)))), reported);
     }
     let middle = 4 * MIB + (32 << 10);
     engine.write_all_at(&[3; 32 << 10], 4 * MIB).unwrap();
     for _ in 0..2 {
-        assert_eq!(failed(class.sync_data(&engine)).0, middle..told.0.end);
+        assert_eq!(failed(class.sync_data(&engine)).0, middle..reported.0.end);
     }
     engine.write_all_at(&[3; 32 << 10], middle).unwrap();
     class.sync_data(&engine).unwrap();

@@ -127,10 +127,10 @@ fn share(ways: [WritePath; 2], shares: [u32; 2]) {
         // until both have as much dirt as they may
         thread::sleep(Duration::from_secs(1));
         let begin = classes.each_ref().map(used);
-        let (before, since) = (disk.told.written.load(Ordering::Relaxed), Instant::now());
+        let (before, since) = (disk.stats.written.load(Ordering::Relaxed), Instant::now());
         thread::sleep(WINDOW);
         let end = classes.each_ref().map(used);
-        let written = disk.told.written.load(Ordering::Relaxed) - before;
+        let written = disk.stats.written.load(Ordering::Relaxed) - before;
         let rate = written as f64 / since.elapsed().as_secs_f64();
         over.store(true, Ordering::Relaxed);
         (begin, end, rate)

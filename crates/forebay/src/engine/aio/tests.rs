@@ -49,7 +49,7 @@ fn write(file: &DirectFile) -> Operation {
 }
 
 /// Half of an attempt: the kernel has not been asked, and what it says comes from the test.
-fn asked(operation: Operation) -> Request {
+fn request(operation: Operation) -> Request {
     Request { token: 1, operation, segments: Vec::new() }
 }
 
@@ -67,7 +67,7 @@ fn hang(aio: &mut Aio, buffer: AlignedBuf) {
     let file = DirectFile::from_fd(never).unwrap();
     let entry = aio.requests.vacant_entry();
     aio.queued.push_back(ControlBlock::poll(&file, entry.key() as u64));
-    entry.insert(asked(Operation::read(file, 0, buffer)));
+    entry.insert(request(Operation::read(file, 0, buffer)));
     aio.submit_requests().unwrap();
     assert_eq!((aio.in_kernel(), aio.is_full), (1, false));
 }
@@ -180,7 +180,7 @@ fn buffered_files_and_flushes_are_the_pools_and_one_wait_is_for_both() {
 fn blocking_operations_are_counted_and_done_by_a_thread() {
     let Some(mut aio) = aio(8, Duration::from_secs(60)) else { return };
     let (_dir, file) = file(true);
-    aio.ended(asked(write(&file)), negated(Errno::AGAIN));
+    aio.ended(request(write(&file)), negated(Errno::AGAIN));
     assert!(aio.pop().is_none(), "it goes on");
     assert_eq!(aio.retries(), Retries { reads: 0, writes: 1 });
     assert_eq!(next(&mut aio).result.unwrap(), BLOCK);
@@ -191,7 +191,7 @@ fn blocking_operations_are_counted_and_done_by_a_thread() {
 fn a_file_without_attempts_is_tried_once_and_not_counted() {
     let Some(mut aio) = aio(8, Duration::from_secs(60)) else { return };
     let (_dir, file) = file(true);
-    aio.ended(asked(read(&file, 0)), negated(Errno::OPNOTSUPP));
+    aio.ended(request(read(&file, 0)), negated(Errno::OPNOTSUPP));
     assert_eq!(next(&mut aio).result.unwrap(), BLOCK);
     assert!(!file.may_not_block());
     aio.push(2, read(&file, 0));
@@ -205,7 +205,7 @@ fn a_file_without_attempts_is_tried_once_and_not_counted() {
 fn an_invalid_argument_is_for_a_thread_to_judge() {
     let Some(mut aio) = aio(8, Duration::from_secs(60)) else { return };
     let (_dir, file) = file(true);
-    aio.ended(asked(read(&file, 0)), negated(Errno::INVAL));
+    aio.ended(request(read(&file, 0)), negated(Errno::INVAL));
     assert_eq!(next(&mut aio).result.unwrap(), BLOCK);
     assert!(file.may_not_block());
 }
@@ -214,7 +214,7 @@ fn an_invalid_argument_is_for_a_thread_to_judge() {
 fn an_error_of_the_disk_is_the_operations() {
     let Some(mut aio) = aio(8, Duration::from_secs(60)) else { return };
     let (_dir, file) = file(true);
-    aio.ended(asked(read(&file, 0)), negated(Errno::IO));
+    aio.ended(request(read(&file, 0)), negated(Errno::IO));
     assert_eq!(errno(aio.pop().unwrap()), Some(Errno::IO));
 }
 

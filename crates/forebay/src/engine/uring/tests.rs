@@ -47,7 +47,7 @@ fn write(file: DirectFile) -> Operation {
 }
 
 /// Half of an attempt: the kernel has not been asked, and what it says comes from the test.
-fn asked(uring: &mut Uring) -> SlotId {
+fn submitted(uring: &mut Uring) -> SlotId {
     let file = DirectFile::options().write(true).open("/dev/null").unwrap();
     uring.slots.insert(1, write(file)).unwrap()
 }
@@ -55,7 +55,7 @@ fn asked(uring: &mut Uring) -> SlotId {
 #[test]
 fn blocking_operations_are_counted_and_done_by_a_kernel_thread() {
     let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
-    let id = asked(&mut uring);
+    let id = submitted(&mut uring);
     assert!(uring.end(id, -Errno::AGAIN.raw_os_error()).is_none(), "it goes on");
     assert_eq!(uring.retries, Retries { reads: 0, writes: 1 });
     assert_eq!(next(&mut uring).result.unwrap(), 4096);
@@ -65,7 +65,7 @@ fn blocking_operations_are_counted_and_done_by_a_kernel_thread() {
 #[test]
 fn a_refusal_of_the_last_attempt_is_the_callers() {
     let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
-    let id = asked(&mut uring);
+    let id = submitted(&mut uring);
     uring.slots.get_mut(id).unwrap().attempt = Attempt::InThread;
     let ended = uring.end(id, -Errno::AGAIN.raw_os_error()).unwrap();
     assert_eq!(Errno::from_io_error(&ended.result.unwrap_err()), Some(Errno::AGAIN));
@@ -75,7 +75,7 @@ fn a_refusal_of_the_last_attempt_is_the_callers() {
 #[test]
 fn an_operation_cancelled_between_two_attempts_ends() {
     let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
-    let id = asked(&mut uring);
+    let id = submitted(&mut uring);
     assert!(uring.cancel(1));
     let ended = uring.end(id, -Errno::AGAIN.raw_os_error()).unwrap();
     assert_eq!(Errno::from_io_error(&ended.result.unwrap_err()), Some(Errno::CANCELED));

@@ -5,12 +5,12 @@ use std::sync::{Arc, Weak};
 use crate::sys::lock::Lock;
 
 /// A part that asks for a permit.
-pub(super) trait AskedPart: Send + Sync {
+pub(super) trait ActivePart: Send + Sync {
     /// It asks no more, and ends. Nothing if it has the permit.
     fn cancel(&self);
 
     /// It asks again, in the class that the file has now. Nothing if it has the permit.
-    fn ask_again(self: Arc<Self>);
+    fn restart(self: Arc<Self>);
 }
 
 /// What becomes of that which is dirty and not written back by the library.
@@ -24,18 +24,18 @@ pub(super) enum Abandoned {
 
 /// Those that ask now.
 #[derive(Default)]
-pub(super) struct AskedParts(Lock<State>);
+pub(super) struct ActiveParts(Lock<State>);
 
 #[derive(Default)]
 struct State {
-    parts: Vec<Weak<dyn AskedPart>>,
+    parts: Vec<Weak<dyn ActivePart>>,
     abandoned: Option<Abandoned>,
 }
 
-impl AskedParts {
+impl ActiveParts {
     /// One more is about to ask; whether it may.
-    pub(super) fn add(&self, part: &Arc<impl AskedPart + 'static>) -> bool {
-        let part: Arc<dyn AskedPart> = Arc::clone(part) as _;
+    pub(super) fn add(&self, part: &Arc<impl ActivePart + 'static>) -> bool {
+        let part: Arc<dyn ActivePart> = Arc::clone(part) as _;
         let mut state = self.0.lock();
         state.parts.retain(|other| other.strong_count() > 0);
         state.parts.push(Arc::downgrade(&part));
@@ -43,14 +43,14 @@ impl AskedParts {
     }
 
     /// None may ask any more; returns those that did.
-    pub(super) fn abandon(&self, abandoned: Abandoned) -> Vec<Arc<dyn AskedPart>> {
+    pub(super) fn abandon(&self, abandoned: Abandoned) -> Vec<Arc<dyn ActivePart>> {
         let mut state = self.0.lock();
         state.abandoned.get_or_insert(abandoned);
         state.parts.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Those that ask, or have their permit.
-    pub(super) fn all(&self) -> Vec<Arc<dyn AskedPart>> {
+    pub(super) fn all(&self) -> Vec<Arc<dyn ActivePart>> {
         self.0.lock().parts.iter().filter_map(Weak::upgrade).collect()
     }
 
