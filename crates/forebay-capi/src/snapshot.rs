@@ -119,13 +119,13 @@ unsafe impl SizedStruct for forebay_class_stats {
 }
 
 /// A snapshot as a handle stands for it.
-pub(crate) struct Counted(Snapshot);
+pub(crate) struct SnapshotHandle(Snapshot);
 
-impl Shared for Counted {
+impl Shared for SnapshotHandle {
     const KIND: Kind = Kind::Snapshot;
 }
 
-impl Counted {
+impl SnapshotHandle {
     fn disk(&self, index: u64) -> Result<&DiskSnapshot, Failure> {
         at(&self.0.disks, index, "disk")
     }
@@ -165,20 +165,20 @@ pub unsafe extern "C" fn forebay_snapshot_take(
         let scheduler = get::<Scheduler>(scheduler)?;
         // SAFETY: the caller's.
         let out = unsafe { Out::new(snapshot, "snapshot")? };
-        let counted = scheduler.snapshot();
+        let snapshot = scheduler.snapshot();
         if !info.is_null() {
             // SAFETY: the caller's.
             let info = unsafe { OutStruct::new(info, "info")? };
             info.set(&forebay_snapshot_info {
                 size: 0,
-                uptime_ns: counted.uptime_nanos,
-                disks: counted.disks.len() as u64,
-                classes: counted.page_cache.len() as u64,
-                unlisted_opens: counted.unlisted_opens,
-                bugs: counted.bugs,
+                uptime_ns: snapshot.uptime_nanos,
+                disks: snapshot.disks.len() as u64,
+                classes: snapshot.page_cache.len() as u64,
+                unlisted_opens: snapshot.unlisted_opens,
+                bugs: snapshot.bugs,
             });
         }
-        out.fill(insert(Counted(counted)))
+        out.fill(insert(SnapshotHandle(snapshot)))
     })
 }
 
@@ -190,10 +190,10 @@ pub unsafe extern "C" fn forebay_snapshot_disk(
     stats: *mut forebay_disk_stats,
 ) -> c_int {
     call_done(|| {
-        let counted = get::<Counted>(snapshot)?;
+        let snapshot = get::<SnapshotHandle>(snapshot)?;
         // SAFETY: the caller's.
         let out = unsafe { OutStruct::new(stats, "stats")? };
-        let disk = counted.disk(disk)?;
+        let disk = snapshot.disk(disk)?;
         out.set(&forebay_disk_stats {
             size: 0,
             name: name_of(&disk.name),
@@ -218,10 +218,10 @@ pub unsafe extern "C" fn forebay_snapshot_class(
     stats: *mut forebay_class_stats,
 ) -> c_int {
     call_done(|| {
-        let counted = get::<Counted>(snapshot)?;
+        let snapshot = get::<SnapshotHandle>(snapshot)?;
         // SAFETY: the caller's.
         let out = unsafe { OutStruct::new(stats, "stats")? };
-        out.set(&stats_of(counted.class(disk, class)?));
+        out.set(&stats_of(snapshot.class(disk, class)?));
         Ok(())
     })
 }
@@ -236,7 +236,7 @@ fn stats_of(class: &ClassSnapshot) -> forebay_class_stats {
         shares: class.shares,
         queued: counters.queued,
         in_disk: counters.in_disk,
-        held_long: class.held_long,
+        held_long: class.stuck_requests,
         operations: Op::ALL.map(|op| counters.operations[op.index()]),
         bytes: Op::ALL.map(|op| counters.bytes[op.index()]),
         errors: counters.errors,
@@ -263,9 +263,9 @@ pub unsafe extern "C" fn forebay_snapshot_disk_name(
     len: *mut usize,
 ) -> c_int {
     call_done(|| {
-        let counted = get::<Counted>(snapshot)?;
+        let snapshot = get::<SnapshotHandle>(snapshot)?;
         // SAFETY: the caller's.
-        unsafe { write_text(&counted.disk(disk)?.name, text, size, len) }
+        unsafe { write_text(&snapshot.disk(disk)?.name, text, size, len) }
     })
 }
 
@@ -280,9 +280,9 @@ pub unsafe extern "C" fn forebay_snapshot_class_name(
     len: *mut usize,
 ) -> c_int {
     call_done(|| {
-        let counted = get::<Counted>(snapshot)?;
+        let snapshot = get::<SnapshotHandle>(snapshot)?;
         // SAFETY: the caller's.
-        unsafe { write_text(&counted.class(disk, class)?.name, text, size, len) }
+        unsafe { write_text(&snapshot.class(disk, class)?.name, text, size, len) }
     })
 }
 

@@ -199,13 +199,13 @@ unsafe fn ask(
         let future = class.admit_async(self::op(op)?, len);
         let state = Mutex::new(State::Waits(future));
         let (handle, wakes) = (AtomicU64::new(0), AtomicU32::new(0));
-        let asked = Arc::new(Waiting { handle, report, state, wakes });
-        let handle = insert_shared(Arc::clone(&asked))?;
-        asked.handle.store(handle, Ordering::Release);
+        let waiting = Arc::new(Waiting { handle, report, state, wakes });
+        let handle = insert_shared(Arc::clone(&waiting))?;
+        waiting.handle.store(handle, Ordering::Release);
         // The end may be reported before this returns.
         granted.set(0);
         waits.set(handle);
-        let Some(result) = asked.poll_until_quiet() else { return Ok(FOREBAY_PENDING) };
+        let Some(result) = waiting.poll_until_quiet() else { return Ok(FOREBAY_PENDING) };
         take(handle)?;
         waits.set(0);
         granted.set(insert_permit(result?)?);
@@ -227,14 +227,14 @@ pub unsafe extern "C" fn forebay_admit_callback(
     waiting: *mut forebay_waiting,
 ) -> c_int {
     call(|| {
-        let asked = (class, op, len);
+        let request = (class, op, len);
         // A wrong handle is reported before a null callback.
         let Some(callback) = callback else {
             let refuse = |_: &_| Err(Failure::invalid("`callback` is a null pointer"));
             return with_class(class, refuse);
         };
         // SAFETY: the caller's.
-        unsafe { ask(asked, Report::Callback { callback, context }, permit, waiting) }
+        unsafe { ask(request, Report::Callback { callback, context }, permit, waiting) }
     })
 }
 

@@ -98,7 +98,7 @@ pub(crate) fn properties_of(disk: &dyn SimDisk, mountpoints: Vec<PathBuf>) -> Di
 
 /// A region as results show it.
 pub(crate) fn in_use(choice: &RegionChoice<'_>) -> RegionInUse {
-    let RegionChoice { region, asked } = *choice;
+    let RegionChoice { region, goal } = *choice;
     let us = |latency: Duration| latency.as_secs_f64() * 1e6;
     let ends = [region.write_bandwidth as f64, region.read_iops as f64];
     let steps = region.radii.len().saturating_sub(1).max(1) as f64;
@@ -106,14 +106,14 @@ pub(crate) fn in_use(choice: &RegionChoice<'_>) -> RegionInUse {
         let (part, radius) = (f64::from(step) / steps, f64::from(radius) / f64::from(RADIUS_ONE));
         [radius * part * ends[0], radius * (1.0 - part) * ends[1]]
     };
-    let is_it = (region.read_percentile, region.latency) == (asked.read_percentile, asked.latency);
+    let is_it = (region.read_percentile, region.latency) == (goal.read_percentile, goal.latency);
     RegionInUse {
         read_percentile: region.read_percentile,
         latency_us: us(region.latency),
         asked: (!is_it).then(|| RegionAsked {
-            read_percentile: asked.read_percentile,
-            latency_us: us(asked.latency),
-            far: choice.is_far(),
+            read_percentile: goal.read_percentile,
+            latency_us: us(goal.latency),
+            far: choice.is_distant(),
         }),
         border: (0..).zip(&region.radii).map(point).collect(),
         ends,

@@ -22,37 +22,37 @@ pub struct RegionChoice<'a> {
     /// The region nearest to the goal.
     pub region: &'a MixRegion,
     /// The goal.
-    pub asked: RegionGoal,
+    pub goal: RegionGoal,
 }
 
 impl RegionChoice<'_> {
     /// Whether the region is of another percentile, or of more than twice the latency or less than
     /// half of it, so that it fits the goal badly.
-    pub fn is_far(&self) -> bool {
+    pub fn is_distant(&self) -> bool {
         let (percentiles, factor) = self.distance();
         percentiles > 0.0 || factor > NEAR
     }
 
     /// How many percentiles it is off, and by which factor, 1 or more, its latency is.
     fn distance(&self) -> (f64, f64) {
-        let Self { region, asked } = self;
-        let ratio = region.latency.as_secs_f64() / asked.latency.as_secs_f64().max(1e-9);
-        ((region.read_percentile - asked.read_percentile).abs(), ratio.max(1.0 / ratio))
+        let Self { region, goal } = self;
+        let ratio = region.latency.as_secs_f64() / goal.latency.as_secs_f64().max(1e-9);
+        ((region.read_percentile - goal.read_percentile).abs(), ratio.max(1.0 / ratio))
     }
 }
 
 impl fmt::Display for RegionChoice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { region, asked } = self;
-        let goal = |percentile: f64, latency: Duration| {
+        let Self { region, goal } = self;
+        let words = |percentile: f64, latency: Duration| {
             format!("p{percentile} of reads within {:.3} ms", latency.as_secs_f64() * 1e3)
         };
-        let kept = goal(region.read_percentile, region.latency);
-        let wanted = goal(asked.read_percentile, asked.latency);
+        let kept = words(region.read_percentile, region.latency);
+        let wanted = words(goal.read_percentile, goal.latency);
         if kept == wanted {
             return f.write_str(&kept);
         }
-        let nearness = if self.is_far() { "far from" } else { "the nearest to" };
+        let nearness = if self.is_distant() { "far from" } else { "the nearest to" };
         write!(f, "{kept}, {nearness} {wanted}")
     }
 }
@@ -76,15 +76,15 @@ impl DiskProperties {
         if self.duplex {
             return None;
         }
-        let asked = self.asked_region(latency_goal, base_latency)?;
-        let choices = self.measured.regions.iter().map(|region| RegionChoice { region, asked });
+        let goal = self.wanted_goal(latency_goal, base_latency)?;
+        let choices = self.measured.regions.iter().map(|region| RegionChoice { region, goal });
         choices.min_by(|one, other| {
             let (one, other) = (one.distance(), other.distance());
             one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
         })
     }
 
-    fn asked_region(
+    fn wanted_goal(
         &self,
         latency_goal: Duration,
         base_latency: Option<Duration>,
@@ -132,7 +132,7 @@ mod tests {
         let latency = Duration::from_micros(micros);
         disk.measured.region_goal = Some(RegionGoal { read_percentile: percentile, latency });
         let choice = disk.region_choice(&Policy::pace_window()).unwrap();
-        (choice.to_string(), choice.is_far())
+        (choice.to_string(), choice.is_distant())
     }
 
     #[test]

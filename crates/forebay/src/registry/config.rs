@@ -157,7 +157,7 @@ impl DiskConfig {
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let (name, base) = (&self.name, self.base_latency());
         let choice = self.properties.region_choice(&self.rules().policy);
-        let far = choice.filter(RegionChoice::is_far).map(|choice| {
+        let far = choice.filter(RegionChoice::is_distant).map(|choice| {
             format!(
                 "disk `{name}`: mixes of reads and writes go by a region of another goal: {choice}; \
                  run `forebay explore DIR --goal GOAL -o forebay.yaml` with the one that is meant"
