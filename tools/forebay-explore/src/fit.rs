@@ -11,12 +11,12 @@ use crate::loads::{self, Figures, Load, Site, sites};
 use crate::region::Shape;
 use crate::{between, power, radii};
 
-/// From this sum of over and waste on, no region is said to fit.
+/// From this sum of the two errors on, no region is said to fit.
 const POOR: f64 = 0.4;
 /// A region is unusable if it breaks the goal with this many of the allowed loads, or forbids this
 /// many of what keeps it.
-const OVER_MAX: f64 = 0.5;
-const WASTE_MAX: f64 = 0.9;
+const UNSAFE_ALLOWED_MAX: f64 = 0.5;
+const SAFE_REJECTED_MAX: f64 = 0.9;
 /// Steps of the safe region.
 const STEPS_SAFE: usize = 8;
 /// What is tried alongside the straight line; of two that are as good, the one that stands first.
@@ -67,8 +67,9 @@ impl Fit {
 
     /// Whether it is unusable: most loads that it allows break the goal, or it forbids nearly all
     /// that keep it.
-    pub fn is_worthless(&self) -> bool {
-        self.quality.over > OVER_MAX || self.quality.waste > WASTE_MAX
+    pub fn is_unusable(&self) -> bool {
+        self.quality.unsafe_allowed > UNSAFE_ALLOWED_MAX
+            || self.quality.safe_rejected > SAFE_REJECTED_MAX
     }
 }
 
@@ -98,7 +99,7 @@ impl Half {
 }
 
 /// The region of the loads of `surface` that keep `goal`: of several kinds the one with the least
-/// sum of over and waste on loads left out of the fit.
+/// sum of the unsafe and rejected parts on loads left out of the fit.
 ///
 /// Of a surface that is no matrix, such as [`adaptive`](crate::adaptive) makes, the loads between
 /// those that were measured are taken from what is around them.
@@ -149,9 +150,11 @@ pub fn fit(surface: &Grid, goal: Goal) -> Result<Fit, Error> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quality {
     /// Of the loads that it allows, the part that breaks the goal.
-    pub over: f64,
+    #[serde(rename = "over")]
+    pub unsafe_allowed: f64,
     /// Of the loads that keep the goal, the part that it forbids.
-    pub waste: f64,
+    #[serde(rename = "waste")]
+    pub safe_rejected: f64,
 }
 
 impl Quality {
@@ -161,8 +164,11 @@ impl Quality {
         };
         let part = |some: usize, all: usize| some as f64 / all.max(1) as f64;
         Self {
-            over: part(count(|allowed, safe| allowed && !safe), count(|allowed, _| allowed)),
-            waste: part(count(|allowed, safe| !allowed && safe), count(|_, safe| safe)),
+            unsafe_allowed: part(
+                count(|allowed, safe| allowed && !safe),
+                count(|allowed, _| allowed),
+            ),
+            safe_rejected: part(count(|allowed, safe| !allowed && safe), count(|_, safe| safe)),
         }
     }
 
@@ -170,11 +176,14 @@ impl Quality {
         let mean = |figure: fn(&Self) -> f64| {
             all.iter().map(figure).sum::<f64>() / all.len().max(1) as f64
         };
-        Self { over: mean(|quality| quality.over), waste: mean(|quality| quality.waste) }
+        Self {
+            unsafe_allowed: mean(|quality| quality.unsafe_allowed),
+            safe_rejected: mean(|quality| quality.safe_rejected),
+        }
     }
 
     /// Both together, 0 to 2: what a fit makes as small as it can.
     pub fn sum(&self) -> f64 {
-        self.over + self.waste
+        self.unsafe_allowed + self.safe_rejected
     }
 }

@@ -5,8 +5,8 @@
 //!   to break ([`adaptive`]); a [`SimulatedDisk`] is one that can be.
 //! - A [`Goal`]: a percentile of the latency of reads, and how long it may be.
 //! - [`fit`]: the region of the loads that keep it, as a [`Shape`], and on loads that were left out
-//!   of the fit how much of what it allows breaks the goal (*over*), and how much of what keeps the
-//!   goal it forbids (*waste*).
+//!   of the fit how much of what it allows breaks the goal (*unsafe*), and how much of what keeps the
+//!   goal it forbids (*rejected*).
 //!
 //! A region is given in *disk time* as the straight line counts it: reads over the most reads that
 //! the disk does alone, and writes over the most writes. Its radius at a part of writes is how much
@@ -37,6 +37,6 @@ pub use loads::Figures;
 pub use matrix::Matrix;
 pub use picture::{page, svg};
 pub use region::{Power, RADII_STEPS, RADIUS_ONE, Shape};
-pub use report::{Report, text, worthless};
+pub use report::{Report, text, unusable_warning};
 pub use simulated::{SimulatedDisk, SimulatedLoad, SimulatedLoadError};
 pub use what_if::{Demand, Grant, Prediction, predict};

@@ -15,7 +15,7 @@ const BORDER_STEPS: usize = 256;
 /// What stands on a map.
 const MAP_LEGEND: [&str; 1] = ["On the maps each field is a measured load. Its colour is the \
     latency; a hatched field is a load of which the disk did less than 97 %. A cross is an allowed \
-    load that breaks the goal (over), a circle a forbidden one that keeps it (waste). The dotted \
+    load that breaks the goal (unsafe), a circle a forbidden one that keeps it (rejected). The dotted \
     line is where the goal breaks, the solid line the border of the region."];
 
 /// The heat maps of the fits below each other, as an SVG document.
@@ -68,7 +68,7 @@ fn map(surface: &Grid, fit: &Fit, index: usize) -> HeatMap {
             line("straight line", "7 5", 2.0, border(&Shape::LINE)),
             line("goal", "2 3", 2.0, tiles.contour(fit, &all)),
         ],
-        marks: ["over: allowed, and breaks the goal", "waste: forbidden, and keeps it"]
+        marks: ["unsafe: allowed, and breaks the goal", "rejected: forbidden, and keeps it"]
             .map(str::to_owned),
     }
 }

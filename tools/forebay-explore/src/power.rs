@@ -46,8 +46,8 @@ fn around(value: f64, range: (f64, f64), outer: (f64, f64)) -> (f64, f64) {
     ((value / half).max(outer.0), (value * half).min(outer.1))
 }
 
-/// The least sum of over and waste for any border on the axis of reads, and where that is: with
-/// the rest given, each site is allowed from a border of its own on.
+/// The least sum of the unsafe and rejected parts for any border on the axis of reads, and where
+/// that is: with the rest given, each site is allowed from a border of its own on.
 fn best_read(sites: &[Site], write: f64, exponent: f64) -> (f64, f64) {
     let mut from: Vec<(f64, f64)> = Vec::with_capacity(sites.len());
     let safe: f64 = sites.iter().map(|site| 1.0 - site.broken).sum();

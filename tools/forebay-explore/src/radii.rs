@@ -21,8 +21,9 @@ struct Prices {
     forbid_safe: f64,
 }
 
-/// The best radii at `steps` equal steps of the part of writes: the least sum of over and waste,
-/// found exactly among the levels by dynamic programming. None of `never` is allowed.
+/// The best radii at `steps` equal steps of the part of writes: the least sum of the unsafe and
+/// rejected parts, found exactly among the levels by dynamic programming. None of `never` is
+/// allowed.
 pub(crate) fn fit(sites: &[Site], never: &[Load], steps: usize) -> Vec<f64> {
     let never = never.iter().map(|load| (load.time(), load.write_part(), NEVER));
     let sites_placed = sites.iter().map(|site| (site.time(), site.write_part(), site.broken));

@@ -37,11 +37,14 @@ pub struct Report {
 struct FitReport {
     goal: String,
     region: RegionReport,
-    over: f64,
-    waste: f64,
+    #[serde(rename = "over")]
+    unsafe_allowed: f64,
+    #[serde(rename = "waste")]
+    safe_rejected: f64,
     line: Quality,
     poor: bool,
-    worthless: bool,
+    #[serde(rename = "worthless")]
+    unusable: bool,
     unbounded: bool,
 }
 
@@ -93,16 +96,16 @@ impl FitReport {
             exponent: power.map(|power| power.exponent),
             radii: fit.shape.table().to_vec(),
         };
-        let Quality { over, waste } = fit.quality;
+        let Quality { unsafe_allowed, safe_rejected } = fit.quality;
         let goal = fit.goal.to_string();
         Self {
             goal,
             region,
-            over,
-            waste,
+            unsafe_allowed,
+            safe_rejected,
             line: fit.line,
             poor: fit.is_poor(),
-            worthless: fit.is_worthless(),
+            unusable: fit.is_unusable(),
             unbounded: fit.is_unbounded,
         }
     }
@@ -171,7 +174,7 @@ pub(crate) const LEGEND: [&str; 4] = [
      border (writes/a)^p + (reads/b)^p = 1, which is straight for p = 1, bends towards the origin \
      below 1, and away from it above 1; `N radii` is drawn through N points; `safe` allows no \
      measured load that breaks the goal.",
-    "over: the part of the allowed loads that break the goal. waste: the part of the loads within \
+    "unsafe: the part of the allowed loads that break the goal. rejected: the part of the loads within \
      the goal that the region forbids. Both are counted on loads left out of the fit.",
     "line: the straight line between the highest rates of reads and of writes, which the \
      scheduler assumes for a disk without a region.",
@@ -184,10 +187,10 @@ pub(crate) fn table(surface: &Grid, fits: &[Fit]) -> Table {
     let columns = [
         "goal",
         "region",
-        "over",
-        "waste",
-        "line: over",
-        "waste",
+        "unsafe",
+        "rejected",
+        "line: unsafe",
+        "rejected",
         of_reads,
         "half and half",
         of_writes,
@@ -204,10 +207,10 @@ pub(crate) fn table(surface: &Grid, fits: &[Fit]) -> Table {
         table.row([
             fit.goal.to_string(),
             words(fit),
-            percent(fit.quality.over),
-            percent(fit.quality.waste),
-            percent(fit.line.over),
-            percent(fit.line.waste),
+            percent(fit.quality.unsafe_allowed),
+            percent(fit.quality.safe_rejected),
+            percent(fit.line.unsafe_allowed),
+            percent(fit.line.safe_rejected),
             reads[0].clone(),
             format!("{} + {}", reads[1], writes[0]),
             writes[1].clone(),
@@ -219,7 +222,7 @@ pub(crate) fn table(surface: &Grid, fits: &[Fit]) -> Table {
 /// What is to be said of regions that do not fit well, or say nothing.
 pub(crate) fn advice(fits: &[Fit]) -> impl Iterator<Item = String> {
     fits.iter().filter_map(|fit| match fit {
-        fit if fit.is_worthless() => Some(worthless(fit)),
+        fit if fit.is_unusable() => Some(unusable_warning(fit)),
         fit if fit.is_poor() => Some(poor(fit)),
         fit if fit.is_unbounded => Some(format!(
             "{}: every measured load keeps it, so the region ends where the measurement does, and \
@@ -231,14 +234,14 @@ pub(crate) fn advice(fits: &[Fit]) -> impl Iterator<Item = String> {
 }
 
 /// Why a region is unusable.
-pub fn worthless(fit: &Fit) -> String {
-    let Quality { over, waste } = fit.quality;
+pub fn unusable_warning(fit: &Fit) -> String {
+    let Quality { unsafe_allowed, safe_rejected } = fit.quality;
     format!(
         "{}: the region is unusable, and is not written to forebay.yaml: {} of the loads that it \
          allows break the goal, and it forbids {} of those that keep it. Use a longer latency.",
         fit.goal,
-        percent(over),
-        percent(waste)
+        percent(unsafe_allowed),
+        percent(safe_rejected)
     )
 }
 

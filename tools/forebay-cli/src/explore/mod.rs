@@ -31,8 +31,8 @@ const DATA_BYTES: u64 = 2 << 30;
 ///
 /// Measures read latencies under mixed loads of reads and writes, on the disk below DIR or on a
 /// simulated disk, or takes them from a surface that was measured earlier. For each goal it fits a
-/// region of loads that meet the goal. Loads that were left out of the fit test it: `over` is the
-/// part of the allowed loads that miss the goal, and `waste` the part of the loads meeting the goal
+/// region of loads that meet the goal. Loads that were left out of the fit test it: `unsafe` is the
+/// part of the allowed loads that miss the goal, and `rejected` the part of the loads meeting the goal
 /// that it forbids. Both are compared with the straight line between the disk's rates.
 ///
 /// Its files below DIR have no names, so they disappear at the end, even after a kill. Each load

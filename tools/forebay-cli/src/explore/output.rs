@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use forebay::properties::{MixRegion, Properties};
-use forebay_explore::{Fit, page, svg, worthless};
+use forebay_explore::{Fit, page, svg, unusable_warning};
 use forebay_sim::surface::Grid;
 
 use crate::console::note;
@@ -73,23 +73,23 @@ pub(super) fn check_regions(path: &Path) -> Result<(), Failure> {
 /// elsewhere than the figures of the file, it is of another disk, which must be meant
 /// (`may_be_another`).
 pub(super) fn regions(path: &Path, fits: &[Fit], may_be_another: bool) -> Result<(), Failure> {
-    let (useless, useful): (Vec<&Fit>, Vec<&Fit>) = fits.iter().partition(|fit| fit.is_worthless());
-    useless.iter().for_each(|fit| note(worthless(fit)));
+    let (unusable, usable): (Vec<&Fit>, Vec<&Fit>) = fits.iter().partition(|fit| fit.is_unusable());
+    unusable.iter().for_each(|fit| note(unusable_warning(fit)));
     let shown = path.display();
-    if useful.is_empty() {
+    if usable.is_empty() {
         note(format_args!("{shown}: not changed, because there is no region to write"));
         return Ok(());
     }
-    if let Some(differences) = differences(path, &useful)?.filter(|_| !may_be_another) {
+    if let Some(differences) = differences(path, &usable)?.filter(|_| !may_be_another) {
         return Err(Failure::Input(format!(
             "`{shown}` is not changed: the surface {differences}. The surface and the file seem \
              to be of different disks; measure this disk, or give --other-disk to write the \
              regions anyway"
         )));
     }
-    let regions: Vec<MixRegion> = useful.iter().map(|fit| region(fit)).collect();
+    let regions: Vec<MixRegion> = usable.iter().map(|fit| region(fit)).collect();
     whole_file::put(path, &with_regions(path, &regions)?)?;
-    let goals: Vec<String> = useful.iter().map(|fit| fit.goal.to_string()).collect();
+    let goals: Vec<String> = usable.iter().map(|fit| fit.goal.to_string()).collect();
     note(format_args!("{shown}: regions written for {}", goals.join(", ")));
     Ok(())
 }

@@ -26,7 +26,7 @@ fn fits_are_printed_for_programs_and_for_people() {
     assert_eq!(fit["region"]["radii"].as_array().unwrap().len(), 33);
     let text = explore(&["--from", I3, "--goal", "p95=1ms"]);
     assert_eq!(text.code, Some(0), "{}", text.stderr);
-    assert!(text.stdout.contains("p95=1ms") && text.stdout.contains("waste"), "{}", text.stdout);
+    assert!(text.stdout.contains("p95=1ms") && text.stdout.contains("rejected"), "{}", text.stdout);
 }
 
 #[test]

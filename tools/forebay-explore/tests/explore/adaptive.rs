@@ -12,8 +12,8 @@ use crate::{apart, surface, synthetic};
 /// A region of fewer loads than this is no larger than what a step of the matrix leaves open.
 const SAFE_MIN: usize = 40;
 
-/// Where over and waste of the region of all loads are more than this together, none describes the
-/// disk, and there is nothing to be found again.
+/// Where the unsafe and rejected parts of the region of all loads are more than this together, none
+/// describes the disk, and there is nothing to be found again.
 const WRONG_MAX: f64 = 0.2;
 
 /// The loads of a surface, by their bits.

@@ -36,7 +36,9 @@ fn no_region_is_worse_than_the_straight_line() {
         for goal in goals {
             let fit = fitted(&surface(name), goal);
             assert!(fit.quality.sum() <= fit.line.sum(), "{name} {goal}: {fit:?}");
-            for figure in [fit.quality.over, fit.quality.waste, fit.line.over, fit.line.waste] {
+            for figure in
+                [fit.quality, fit.line].iter().flat_map(|q| [q.unsafe_allowed, q.safe_rejected])
+            {
                 assert!((0.0..=1.0).contains(&figure), "{name} {goal}: {fit:?}");
             }
         }
