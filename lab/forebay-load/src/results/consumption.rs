@@ -18,7 +18,7 @@ pub fn per_second(disk_time: DiskTime, span: MeasuredInterval) -> f64 {
 
 /// What was seen of a disk at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct DiskLook {
+pub struct DiskSample {
     /// What its queues together had counted.
     pub queues: QueueCounters,
     /// Whether it did what its figures say.
@@ -28,8 +28,8 @@ pub struct DiskLook {
 /// The result of a disk that looked like this `before` and `after` the measured part of a run, and
 /// whose queues dispatched `consumption_max` in its busiest second.
 pub fn disk_result(
-    DiskLook { queues: before, load: load_before }: &DiskLook,
-    DiskLook { queues: after, load }: &DiskLook,
+    DiskSample { queues: before, load: load_before }: &DiskSample,
+    DiskSample { queues: after, load }: &DiskSample,
     measured: MeasuredInterval,
     consumption_max: f64,
 ) -> DiskResult {
@@ -53,7 +53,7 @@ pub fn disk_result(
         wake_ups: Some(after.wake_ups.saturating_sub(before.wake_ups)),
         speed: permille.map(|permille| permille as f64 / 1000.0),
         waited_seconds: permille.map(|_| rounded(waited, 3)),
-        stops: stalls(&counted),
+        stalls: stalls(&counted),
         latency_target: latency_target(load, &counted, measured),
     }
 }
@@ -89,23 +89,23 @@ fn latency_target(
     })
 }
 
-/// The most disk time dispatched in any second, by looks at the total now and then.
+/// The most disk time dispatched in any second, by sampling the total now and then.
 #[derive(Clone, Debug, Default)]
 pub struct BusiestSecond {
     /// What was dispatched by when, in the last second.
-    looks: VecDeque<(Time, DiskTime)>,
+    samples: VecDeque<(Time, DiskTime)>,
     rate_max: Option<f64>,
 }
 
 impl BusiestSecond {
     /// So much was dispatched by `now`.
     pub fn look(&mut self, now: Time, dispatched: DiskTime) {
-        self.looks.push_back((now, dispatched));
+        self.samples.push_back((now, dispatched));
         let is_second = |&(then, _): &(Time, DiskTime)| now.nanos_since(then) >= SECOND_NANOS;
-        while self.looks.get(1).is_some_and(is_second) {
-            self.looks.pop_front();
+        while self.samples.get(1).is_some_and(is_second) {
+            self.samples.pop_front();
         }
-        if self.looks.front().is_some_and(is_second) {
+        if self.samples.front().is_some_and(is_second) {
             let rate = self.rate();
             self.rate_max = Some(self.rate_max.map_or(rate, |max| max.max(rate)));
         }
@@ -118,7 +118,8 @@ impl BusiestSecond {
 
     /// The same of the last second, or of all the time if that is shorter.
     pub fn rate(&self) -> f64 {
-        let (Some(&(from, before)), Some(&(to, after))) = (self.looks.front(), self.looks.back())
+        let (Some(&(from, before)), Some(&(to, after))) =
+            (self.samples.front(), self.samples.back())
         else {
             return 0.0;
         };
@@ -130,9 +131,9 @@ impl BusiestSecond {
 mod tests {
     use super::*;
 
-    fn busiest(looks: &[(u64, u64)]) -> f64 {
+    fn busiest(samples: &[(u64, u64)]) -> f64 {
         let mut busiest = BusiestSecond::default();
-        for &(at_ms, dispatched_ms) in looks {
+        for &(at_ms, dispatched_ms) in samples {
             let dispatched = DiskTime::from_nanos(dispatched_ms * 1_000_000);
             busiest.look(Time::from_nanos(at_ms * 1_000_000), dispatched);
         }
@@ -141,8 +142,8 @@ mod tests {
 
     #[test]
     fn the_busiest_second_may_begin_at_any_look() {
-        let looks = [(0, 0), (500, 100), (1000, 200), (1500, 700), (2000, 1200), (3000, 1300)];
-        assert_eq!(busiest(&looks), 1.0);
+        let samples = [(0, 0), (500, 100), (1000, 200), (1500, 700), (2000, 1200), (3000, 1300)];
+        assert_eq!(busiest(&samples), 1.0);
     }
 
     #[test]

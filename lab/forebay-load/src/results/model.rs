@@ -331,9 +331,9 @@ pub struct DiskResult {
     /// For how many seconds work waited for the disk throughout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_seconds: Option<f64>,
-    /// When the disk stood still; none where it never did, and in older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stops: Option<StallsResult>,
+    /// The stalls of the disk; none where it never stalled, and in older files.
+    #[serde(default, rename = "stops", skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<StallsResult>,
     /// What became of the latency target; none without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTargetResult>,
@@ -347,7 +347,7 @@ impl DiskResult {
     /// still; none where that was for less than a tenth of the measured `seconds`.
     pub fn running_speed(&self, seconds: f64) -> Option<f64> {
         let (speed, waited) = (self.speed?, self.waited_seconds?);
-        let running = waited - self.stops.map_or(0.0, |stops| stops.seconds);
+        let running = waited - self.stalls.map_or(0.0, |stalls| stalls.seconds);
         (running >= seconds * WAITED_MIN).then(|| speed * waited / running.max(f64::MIN_POSITIVE))
     }
 }

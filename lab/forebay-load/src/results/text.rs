@@ -85,7 +85,7 @@ fn disk_lines(run: &RunResult) -> String {
         let _ = writeln!(text, "Mixes of reads and writes went by the region that keeps {region}.");
     }
     text += &waits(disk);
-    text += &disk.stops.as_ref().map(stall_lines).unwrap_or_default();
+    text += &disk.stalls.as_ref().map(stall_lines).unwrap_or_default();
     text + &speed_lines(run, disk)
         + &disk.latency_target.as_ref().map(|of| target_lines(of, disk)).unwrap_or_default()
 }
@@ -161,7 +161,7 @@ fn speed_lines(run: &RunResult, disk: &DiskResult) -> String {
         Some(judged) if judged > SPEED_ABOVE => ",\nwhich are too low: run `forebay tune DIR`",
         _ => "",
     };
-    let besides = match (&disk.stops, running) {
+    let besides = match (&disk.stalls, running) {
         (None, _) => String::new(),
         (Some(_), Some(running)) => {
             format!("; outside of stalls it did {:.0} %", running * 100.0)
@@ -186,7 +186,7 @@ fn target_lines(of: &LatencyTargetResult, disk: &DiskResult) -> String {
             format!("cannot be kept, as it is below the latency of the idle disk: {met}")
         }
         Some(true) => format!("holds: {met}"),
-        Some(false) if disk.stops.is_some() => {
+        Some(false) if disk.stalls.is_some() => {
             format!("does not hold, and the disk stalled; of the completed requests\n{met}")
         }
         Some(false) if of.attainable => format!("does not hold: only {met}"),
@@ -214,10 +214,10 @@ mod tests {
         let mut disk = run.disk.take().unwrap();
         let of =
             |waited| StallsResult { count: 1, seconds: waited, longest_seconds: 6.0, overdue: 1 };
-        (disk.speed, disk.waited_seconds, disk.stops) = (Some(0.0), Some(6.01), Some(of(6.0)));
+        (disk.speed, disk.waited_seconds, disk.stalls) = (Some(0.0), Some(6.01), Some(of(6.0)));
         let text = speed_lines(&run, &disk);
         assert!(text.contains("while the disk stalled") && !text.contains("tune"), "{text}");
-        (disk.speed, disk.waited_seconds, disk.stops) = (Some(0.3), Some(10.0), Some(of(4.0)));
+        (disk.speed, disk.waited_seconds, disk.stalls) = (Some(0.3), Some(10.0), Some(of(4.0)));
         let text = speed_lines(&run, &disk);
         assert!(text.contains("it did 50 %") && text.contains("forebay tune DIR"), "{text}");
     }

@@ -179,7 +179,7 @@ fn said_of_speed(speed: f64, has_target: bool, below_base: bool) -> String {
         wake_ups: None,
         speed: Some(speed),
         waited_seconds: Some(1.0),
-        stops: None,
+        stalls: None,
         latency_target: has_target.then(|| LatencyTargetResult {
             target: String::from("p95=1ms"),
             latency_us: 1000.0,
@@ -401,7 +401,7 @@ fn a_disk_that_stood_still_is_not_said_to_have_wrong_figures() {
         in_flight_max: 33,
         speed: Some(0.7),
         waited_seconds: Some(20.0),
-        stops: Some(stalls),
+        stalls: Some(stalls),
         ..DiskResult::default()
     });
     let said = text(&Report::Run(Box::new(result)));

@@ -4,7 +4,7 @@ use forebay_block::parts_in_flight;
 use forebay_core::{LoadStatus, QueueCounters, Time};
 use forebay_load::recorder::MeasuredInterval;
 use forebay_load::results::MembersResult;
-use forebay_load::results::consumption::{BusiestSecond, DiskLook, disk_result};
+use forebay_load::results::consumption::{BusiestSecond, DiskSample, disk_result};
 use forebay_load::results::model::{DiskResult, rounded};
 
 use super::scheduler::Scheduler;
@@ -20,7 +20,7 @@ pub(super) struct Watch {
     /// When to look next.
     pub(super) next: Time,
     /// What was seen when the measured part began.
-    baseline: Option<DiskLook>,
+    baseline: Option<DiskSample>,
     /// What the members of an array had in flight until then, as [`SimDisk::members`] says.
     members: MembersInFlight,
     busiest: BusiestSecond,
@@ -85,9 +85,9 @@ fn members_in_flight(
     })
 }
 
-pub(super) fn look(now: Time, queues: QueueCounters, scheduler: &Scheduler) -> DiskLook {
+pub(super) fn look(now: Time, queues: QueueCounters, scheduler: &Scheduler) -> DiskSample {
     let groups = scheduler.groups.iter().map(|group| &group.group);
-    DiskLook { queues, load: LoadStatus::of(groups, now) }
+    DiskSample { queues, load: LoadStatus::of(groups, now) }
 }
 
 /// What all queues have counted.

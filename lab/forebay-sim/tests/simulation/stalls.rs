@@ -48,7 +48,7 @@ fn time_in_which_a_loaded_disk_stands_still_is_waited_time_and_a_stall() {
     for shards in [1, 4] {
         let disk = disk_of(FAST, &hangs(&[(4_000, 10_000)]), &backlog(), shards);
         let seen = format!("{shards} shards: {disk:?}");
-        let stalls = disk.stops.unwrap();
+        let stalls = disk.stalls.unwrap();
         assert_eq!(stalls.count, 1, "{seen}");
         assert!((stalls.seconds - 6.0).abs() < 0.01, "{seen}");
         assert_eq!(stalls.longest_seconds, stalls.seconds, "{seen}");
@@ -67,7 +67,7 @@ fn each_of_several_stalls_is_counted_however_long_they_are() {
         let spans: Vec<(u64, u64)> = spans.collect();
         let disk = disk_of(FAST, &hangs(&spans), &backlog(), 1);
         let seen = format!("{length_ms} ms: {disk:?}");
-        let stalls = disk.stops.unwrap();
+        let stalls = disk.stalls.unwrap();
         let all = (9 * length_ms) as f64 / 1e3;
         assert_eq!(stalls.count, 9, "{seen}");
         assert!((stalls.seconds - all).abs() < 0.05, "{seen}");
@@ -80,7 +80,7 @@ fn each_of_several_stalls_is_counted_however_long_they_are() {
 #[test]
 fn a_stall_that_lasts_when_the_run_ends_is_counted_until_then() {
     let disk = disk_of(FAST, &hangs(&[(15_000, 60_000)]), &backlog(), 2);
-    let stalls = disk.stops.unwrap();
+    let stalls = disk.stalls.unwrap();
     assert_eq!(stalls.count, 1);
     assert!((stalls.seconds - 5.0).abs() < 0.01, "{stalls:?}");
     assert!((disk.speed.unwrap() - 0.75).abs() < 0.03, "{disk:?}");
@@ -91,7 +91,7 @@ fn a_stall_under_a_light_load_is_named_too() {
     let one = reads("one", "[0]", 1, "4kB", 100);
     for (disk, faults) in [(FAST, [(4_000, 10_000)]), (HARD, [(4_000, 10_000)])] {
         let disk = disk_of(disk, &hangs(&faults), &one, 2);
-        let stalls = disk.stops.unwrap();
+        let stalls = disk.stalls.unwrap();
         assert_eq!((stalls.count, stalls.overdue), (1, 1), "{disk:?}");
         assert!((stalls.seconds - 6.0).abs() < 0.03, "{disk:?}");
     }
@@ -108,7 +108,7 @@ fn a_light_load_on_a_disk_that_answers_is_no_stall() {
     for disk in [FAST, HARD] {
         for load in &loads {
             let disk = disk_of(disk, "", load, 2);
-            assert_eq!(disk.stops, None, "{load}: {disk:?}");
+            assert_eq!(disk.stalls, None, "{load}: {disk:?}");
         }
     }
 }

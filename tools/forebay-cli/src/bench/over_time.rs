@@ -3,7 +3,7 @@
 use forebay::Disk;
 use forebay::metrics::{DeviceTraffic, Traffic};
 use forebay_core::{ClassCounters, Time};
-use forebay_load::results::consumption::DiskLook;
+use forebay_load::results::consumption::DiskSample;
 use forebay_load::results::series::{Series, SeriesBuilder, SeriesLook};
 
 use super::plan::Plan;
@@ -12,7 +12,7 @@ use super::scheduler::Scheduled;
 
 /// From the end of a sample until all threads have told what they did in it, as a part of its
 /// length: one that tells later counts in the next one.
-const TOLD_PART: u64 = 10;
+const SAMPLE_DELAY_PART: u64 = 10;
 
 /// The run over time.
 pub(super) struct OverTime<'a> {
@@ -39,7 +39,7 @@ impl OverTime<'_> {
 
     /// A little after the sample has ended.
     fn due(&self) -> Time {
-        self.builder.sample_ends().plus_nanos(self.builder.sample_nanos() / TOLD_PART)
+        self.builder.sample_ends().plus_nanos(self.builder.sample_nanos() / SAMPLE_DELAY_PART)
     }
 
     fn add_slices(&mut self, status: &RunStatus) {
@@ -84,6 +84,6 @@ impl OverTime<'_> {
 }
 
 /// What is seen of a disk now.
-pub(super) fn look(disk: &Disk) -> DiskLook {
-    DiskLook { queues: disk.counters(), load: disk.load_status() }
+pub(super) fn look(disk: &Disk) -> DiskSample {
+    DiskSample { queues: disk.counters(), load: disk.load_status() }
 }

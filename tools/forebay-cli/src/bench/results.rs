@@ -22,7 +22,7 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, io_queues: usize, seen: Obse
     let finished = seen.outcomes.iter().map(|outcome| outcome.finished).max();
     let planned = plan.measured();
     let measured = MeasuredInterval { to: finished.unwrap_or(planned.to), ..planned };
-    let [before, after] = &seen.looks;
+    let [before, after] = &seen.samples;
     let disk = (plan.policy_in_force() != Policy::Unlimited)
         .then(|| disk_result(before, after, measured, seen.consumption_max));
     let failed = failed(&seen);

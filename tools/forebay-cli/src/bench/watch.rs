@@ -6,7 +6,7 @@ use forebay::Disk;
 use forebay_core::{Time, saturating_nanos};
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::MeasuredInterval;
-use forebay_load::results::consumption::{BusiestSecond, DiskLook};
+use forebay_load::results::consumption::{BusiestSecond, DiskSample};
 use forebay_load::results::series::Series;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -29,7 +29,7 @@ pub(super) struct Watch<'a> {
     line_due: Time,
     busiest: BusiestSecond,
     /// When the measured part began and ended: processor time, and what was seen of the disk.
-    ends: [Option<(Duration, DiskLook)>; 2],
+    ends: [Option<(Duration, DiskSample)>; 2],
     /// The run over time, if that is asked for.
     pub(super) over_time: Option<OverTime<'a>>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Observed {
     /// Disk time dispatched per second in the busiest second, in seconds.
     pub(super) consumption_max: f64,
     /// What was seen of the disk when the measured part began and ended.
-    pub(super) looks: [DiskLook; 2],
+    pub(super) samples: [DiskSample; 2],
     /// The run over time, if that was asked for.
     pub(super) series: Option<Series>,
 }
@@ -108,7 +108,7 @@ impl<'a> Watch<'a> {
             outcomes,
             processor: end.saturating_sub(begin),
             consumption_max: self.busiest.rate_max().unwrap_or_else(|| self.busiest.rate()),
-            looks: [before, after],
+            samples: [before, after],
             series,
         }
     }

@@ -41,7 +41,7 @@ fn figures(run: &RunResult, beside: Option<&RunResult>) -> Option<DiskFigures> {
         consumption: Some(disk.consumption_mean),
         speed: disk.speed,
         waited_seconds: disk.waited_seconds.unwrap_or_default(),
-        stalls: disk.stops.map(StallFigures::from).unwrap_or_default(),
+        stalls: disk.stalls.map(StallFigures::from).unwrap_or_default(),
         target,
         flow_ratio: disk.flow_ratio,
         more_unscheduled: beside.and_then(|unscheduled| moves_more(unscheduled, run)),

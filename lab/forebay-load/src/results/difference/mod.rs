@@ -5,7 +5,7 @@ mod disk;
 mod even;
 mod failed;
 mod outcome;
-mod stood_still;
+mod stalled;
 mod text;
 mod uneven;
 
@@ -19,7 +19,7 @@ use even::{Known, Parts};
 pub use disk::DiskLoss;
 pub use failed::Failed;
 pub use outcome::Outcome;
-pub use stood_still::StoodStill;
+pub use stalled::StalledJob;
 pub use text::text;
 
 /// The chance that anything of a load that has not changed is called changed.
@@ -91,8 +91,9 @@ impl Change {
 pub struct Difference {
     /// Jobs of which requests failed in either run.
     pub failed: Vec<Failed>,
-    /// Jobs that stood still in the newer run alone.
-    pub stood_still: Vec<StoodStill>,
+    /// Jobs that stalled in the newer run alone.
+    #[serde(rename = "stood_still")]
+    pub stalled: Vec<StalledJob>,
     /// Each figure of each job.
     pub changes: Vec<Change>,
     /// The same of the runs without the scheduler, where both files have these.
@@ -174,10 +175,9 @@ pub fn difference(old: &Report, new: &Report) -> Result<Difference, String> {
         let judged = latencies.filter_map(|change| change.judged.as_mut());
         judged.for_each(|judged| judged.significant = false);
     }
-    let (failed, stood_still) =
-        (failed::failed(before, after), stood_still::stood_still(before, after));
+    let (failed, stalled) = (failed::failed(before, after), stalled::stalled_jobs(before, after));
     if changes.iter().all(|change| change.judged.is_none()) {
-        let is_told = failed.iter().any(|failed| failed.is_more) || !stood_still.is_empty();
+        let is_told = failed.iter().any(|failed| failed.is_more) || !stalled.is_empty();
         match failed.first() {
             _ if is_told => {}
             Some(failed) => {
@@ -193,7 +193,7 @@ pub fn difference(old: &Report, new: &Report) -> Result<Difference, String> {
     }
     let (other_loads, notes) = (other_loads(before, after), notes(before, after));
     let busy = busy(old, new);
-    Ok(Difference { failed, stood_still, changes, control, disk, other_loads, notes, busy })
+    Ok(Difference { failed, stalled, changes, control, disk, other_loads, notes, busy })
 }
 
 /// The run that is judged: the scheduled one.

@@ -34,7 +34,7 @@ impl Difference {
         }
         let more = self.failed.iter().filter(|failed| failed.is_more);
         let failed: Vec<String> = more.map(super::Failed::in_words).collect();
-        let still = self.stood_still.iter().map(super::StoodStill::in_words);
+        let still = self.stalled.iter().map(super::StalledJob::in_words);
         let is_lost = |change: &&Change| change.loss().is_some_and(|loss| loss >= least);
         let lost = self.changes.iter().filter(is_lost).map(in_words);
         let lost: Vec<String> = still.chain(lost).collect();

@@ -10,15 +10,15 @@ use crate::results::figures::{duration, megabytes};
 
 /// What changed, as a table and in words.
 pub fn text(difference: &Difference) -> String {
-    let Difference { failed, stood_still, changes, control, disk: lost, other_loads, notes, busy } =
+    let Difference { failed, stalled, changes, control, disk: lost, other_loads, notes, busy } =
         difference;
     let mut text = String::new();
     for failed in failed {
         let head = if failed.is_more { "FAILED " } else { "Failed too: " };
         paragraph_within(&mut text, head, &failed.in_words(), COLUMNS);
     }
-    for still in stood_still {
-        paragraph_within(&mut text, "LOST ", &still.in_words(), COLUMNS);
+    for job in stalled {
+        paragraph_within(&mut text, "LOST ", &job.in_words(), COLUMNS);
     }
     let _ = writeln!(text, "{:<28}{:>10}{:>10}", "", "before", "now");
     changes.iter().filter(|change| is_shown(change)).for_each(|change| text += &row(change));
@@ -29,7 +29,7 @@ pub fn text(difference: &Difference) -> String {
     let found = changes.iter().filter(|change| is_significant(change)).count();
     if found == 0
         && lost.is_empty()
-        && stood_still.is_empty()
+        && stalled.is_empty()
         && !failed.iter().any(|failed| failed.is_more)
     {
         text += "Nothing changed by more than chance.\n";

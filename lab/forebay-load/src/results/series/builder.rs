@@ -6,7 +6,7 @@ use hdrhistogram::CreationError;
 use super::{ClassSeries, DiskSeries, GroupOfClass, JobSeries, Percentiles, RequestTimes, Series};
 use crate::job_file::{GroupSpec, JobFile};
 use crate::recorder::{Completion, Latencies, MeasuredInterval, Slice};
-use crate::results::consumption::DiskLook;
+use crate::results::consumption::DiskSample;
 use crate::results::model::rounded;
 
 /// A run is shown by at most about this many samples,
@@ -24,7 +24,7 @@ const WAITED_MIN: f64 = 0.1;
 #[derive(Clone, Debug, Default)]
 pub struct SeriesLook {
     /// All queues together.
-    pub disk: DiskLook,
+    pub disk: DiskSample,
     /// What the queues have counted of each class, in the order of the job file.
     pub classes: Vec<ClassCounters>,
     /// By how much the latest queue is behind its turn, in nanoseconds.

@@ -10,9 +10,9 @@ const REQUESTS_MIN: u64 = 20;
 /// The longest request is this many times as long as the longest before.
 const TIMES_MIN: f64 = 10.0;
 
-/// A job that stood still, and did not before.
+/// A job that stalled, and did not before.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StoodStill {
+pub struct StalledJob {
     /// The name of the job.
     pub job: String,
     /// For how many seconds in sequence nothing was done; zero where other requests went on.
@@ -23,15 +23,15 @@ pub struct StoodStill {
     pub new_max_us: f64,
 }
 
-/// The jobs that stood still in `new` alone, but for those of which all requests failed.
-pub(super) fn stood_still(old: &RunResult, new: &RunResult) -> Vec<StoodStill> {
+/// The jobs that stalled in `new` alone, but for those of which all requests failed.
+pub(super) fn stalled_jobs(old: &RunResult, new: &RunResult) -> Vec<StalledJob> {
     let pairs = old.classes.iter().zip(&new.classes);
     let pairs = pairs.filter(|(_, after)| after.requests > 0 || after.errors == 0);
     let of = pairs.filter_map(|(before, after)| {
         let part = new.duration_seconds / after.intervals.len().max(1) as f64;
         let idle = idle(&before.intervals, &after.intervals);
-        let is_stuck = has_stuck(before, after, part);
-        (idle > 0 || is_stuck).then(|| StoodStill {
+        let is_stuck = has_stuck_request(before, after, part);
+        (idle > 0 || is_stuck).then(|| StalledJob {
             job: after.name.clone(),
             idle_seconds: idle as f64 * part,
             old_max_us: before.latency_us.max,
@@ -44,8 +44,8 @@ pub(super) fn stood_still(old: &RunResult, new: &RunResult) -> Vec<StoodStill> {
 /// The most intervals in sequence in which nothing was done, where the older run did something in
 /// as many throughout.
 fn idle(old: &[IntervalResult], new: &[IntervalResult]) -> usize {
-    let stops = new.split(|interval| interval.requests > 0).map(<[_]>::len);
-    let longest = stops.max().unwrap_or(0);
+    let gaps = new.split(|interval| interval.requests > 0).map(<[_]>::len);
+    let longest = gaps.max().unwrap_or(0);
     if longest == 0 || longest > old.len() {
         return 0;
     }
@@ -55,12 +55,12 @@ fn idle(old: &[IntervalResult], new: &[IntervalResult]) -> usize {
 }
 
 /// Whether a request took longer than a `part` of the run, which none did before.
-fn has_stuck(old: &ClassResult, new: &ClassResult, part: f64) -> bool {
+fn has_stuck_request(old: &ClassResult, new: &ClassResult, part: f64) -> bool {
     let [before, after] = [old, new].map(|class| class.latency_us.max);
     before > 0.0 && after >= part * 1e6 && after >= before * TIMES_MIN
 }
 
-impl StoodStill {
+impl StalledJob {
     /// In a few words.
     pub(super) fn in_words(&self) -> String {
         let Self { job, idle_seconds, old_max_us, new_max_us } = self;
