@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Instant;
 use std::{fmt, fs};
 
+use clap::ValueEnum;
 use forebay::{AlignedBuf, DirectFile, FileExtent};
 use rustix::fs::{FallocateFlags, fallocate, fsync, ftruncate};
 use rustix::io::{pwrite, retry_on_intr};
@@ -66,14 +67,14 @@ impl Drop for Directory {
     }
 }
 
-/// Grows the files, until `stops` says that it shall end.
+/// Grows the files, until `is_cancelled` returns true.
 ///
 /// # Errors
 /// Files cannot be made or written; `Interrupted` where it was to end.
 pub fn grow(
     growth: &Growth,
     strategy: Strategy,
-    stops: &(dyn Fn() -> bool + Sync),
+    is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> io::Result<Grown> {
     let name = format!(".forebay-growth-{}", process::id());
     let dir = Directory(growth.dir.join(name));
@@ -87,7 +88,7 @@ pub fn grow(
     drop(dir);
     let began = Instant::now();
     thread::scope(|scope| {
-        let start = |file| scope.spawn(move || Growing::write(file, request, stops));
+        let start = |file| scope.spawn(move || Growing::write(file, request, is_cancelled));
         let threads: Vec<_> = growing.iter().map(start).collect();
         let ended = threads.into_iter().map(|thread| {
             thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
@@ -134,10 +135,10 @@ impl Growing {
     }
 
     /// Writes all of it, and flushes it.
-    fn write(&self, request: u64, stops: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
+    fn write(&self, request: u64, is_cancelled: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
         let buffer = AlignedBuf::new(request as usize, BUFFER_ALIGNMENT)?;
         for at in (0..self.bytes).step_by(request as usize) {
-            if stops() {
+            if is_cancelled() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             self.lengthen(at + request)?;
@@ -165,16 +166,16 @@ impl Growing {
 }
 
 /// How a file gets its length and its blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
     /// Each write makes the file longer.
     Append,
-    /// It has its length before the first write, and no blocks.
+    /// Files are set to their final length first (ftruncate), without blocks.
     Truncate,
-    /// It has its length and its blocks before the first write.
+    /// Files get their length and their blocks first (fallocate).
     Fallocate,
-    /// A write beyond its end gives it twice its length first, and at the end it is cut.
+    /// A write beyond the end doubles the length first. At the end the file is cut.
     Double,
 }
 

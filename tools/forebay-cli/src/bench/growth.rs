@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use forebay_config::ByteSize;
 use forebay_growth::{FILES_MAX, Grown, Growth, Strategy, grow};
 use forebay_report::{Page, size, svg};
@@ -26,9 +26,9 @@ const MIB: u64 = 1 << 20;
 pub(super) struct GrowthOptions {
     /// Compare methods of growing files, one file at a time and many at once, instead of running
     /// jobs [default: all methods; or name some, such as append,fallocate]
-    #[arg(long, value_name = "WAYS", value_enum, value_delimiter = ',', num_args = 0..=1)]
+    #[arg(long, value_name = "STRATEGIES", value_enum, value_delimiter = ',', num_args = 0..=1)]
     #[arg(default_missing_value = "append,truncate,fallocate,double", require_equals = true)]
-    grow: Vec<StrategyName>,
+    grow: Vec<Strategy>,
     /// Number of files that grow at once in one directory
     #[arg(long, value_name = "N", default_value_t = 16, requires = "grow")]
     #[arg(value_parser = whole_number::within::<u32>(2..=FILES_MAX.into()))]
@@ -41,29 +41,6 @@ pub(super) struct GrowthOptions {
     grow_request: ByteSize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum StrategyName {
-    /// Each write makes the file longer
-    Append,
-    /// Files are set to their final length first (ftruncate), without blocks
-    Truncate,
-    /// Files get their length and their blocks first (fallocate)
-    Fallocate,
-    /// A write beyond the end doubles the length first
-    Double,
-}
-
-impl StrategyName {
-    fn strategy(self) -> Strategy {
-        match self {
-            Self::Append => Strategy::Append,
-            Self::Truncate => Strategy::Truncate,
-            Self::Fallocate => Strategy::Fallocate,
-            Self::Double => Strategy::Double,
-        }
-    }
-}
-
 /// What was found.
 #[derive(Debug, Serialize)]
 struct Report {
@@ -74,7 +51,7 @@ struct Report {
 
 impl GrowthOptions {
     /// Whether files shall grow, and no jobs run.
-    pub(super) fn is_asked(&self) -> bool {
+    pub(super) fn is_enabled(&self) -> bool {
         !self.grow.is_empty()
     }
 
@@ -102,8 +79,7 @@ impl GrowthOptions {
         let interrupt = Interrupt::on_signals()?;
         let mut growth = Vec::new();
         for files in [1, self.grow_files] {
-            for way in &self.grow {
-                let strategy = way.strategy();
+            for &strategy in &self.grow {
                 note(format_args!(
                     "growing by {strategy}: files {files}, each {}",
                     size(file_bytes)

@@ -115,7 +115,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if let Some(parent) = options.end_with {
         end_with(parent)?;
     }
-    if options.growth.is_asked() {
+    if options.growth.is_enabled() {
         let load = &options.load;
         load.check_report()?;
         return options.growth.run(&options.dir, load.format, load.report.as_deref());

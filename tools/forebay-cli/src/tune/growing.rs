@@ -20,7 +20,7 @@ pub(super) fn growth(
     dir: &Path,
     run: &Run,
     budget: &Budget,
-    stops: &(dyn Fn() -> bool + Sync),
+    is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Grown>, Failure> {
     let file_bytes = budget.file_bytes / FILE_PART;
     let [one, many] = FILES.map(|files| u64::from(files) * file_bytes);
@@ -34,7 +34,7 @@ pub(super) fn growth(
         for strategy in Strategy::ALL {
             let request_bytes = REQUEST_BYTES;
             let what = Growth { dir: dir.to_owned(), files, file_bytes, request_bytes };
-            match grow(&what, strategy, stops) {
+            match grow(&what, strategy, is_cancelled) {
                 Ok(grown) => growth.push(grown),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                     return Err(Failure::Interrupted);

@@ -282,8 +282,8 @@ fn one(
         && let Some(dir) = run.target.paths.first().filter(|_| run.target.files)
     {
         // first, while nothing else is written that would leave too little for it
-        let stops = || interrupt.load(Ordering::Relaxed);
-        run.growth = growing::growth(Path::new(dir), &run, &budget, &stops)?;
+        let is_cancelled = || interrupt.load(Ordering::Relaxed);
+        run.growth = growing::growth(Path::new(dir), &run, &budget, &is_cancelled)?;
     }
     let mut line = TuneProgress::new(&budget);
     let mut kept = Instant::now();
