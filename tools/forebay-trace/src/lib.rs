@@ -32,7 +32,7 @@ pub use kernel_line::KernelEvent;
 pub use recorded::{NotRead, Recorded, RecordedError};
 pub use recording::{Lost, Recording};
 pub use requests::{
-    AlignedRequests, AsyncWork, BorderKnown, BorderSummary, Chunk, Counted, DeviceSummary,
+    AlignedRequests, AsyncWork, BorderKnown, BorderSummary, Chunk, CountBasis, DeviceSummary,
     DirectionSummary, ErrorCount, FileSystem, Finding, LatencySummary, Requests, RequestsSummary,
     SplitCause, SplitPart, SplitRequest, Watched,
 };

@@ -40,7 +40,7 @@ impl Stalls {
 }
 
 /// A sentence about the stalls of all phases, if they were long enough to be reported.
-pub(crate) fn told(phases: impl Iterator<Item = Stalls>) -> Option<String> {
+pub(crate) fn warning(phases: impl Iterator<Item = Stalls>) -> Option<String> {
     let all = phases.filter(|stalls| stalls.longest >= REPORTED_SECONDS).reduce(Stalls::and);
     all.map(|Stalls { count, seconds, longest }| {
         let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };

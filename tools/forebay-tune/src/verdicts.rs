@@ -42,7 +42,7 @@ pub struct Verdict {
 pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     let mut all = Verdicts(beforehand(&run.target).into_iter().collect());
     let stalls = run.phases.iter().map(|phase| phase.samples.stalls);
-    stalls::told(stalls).into_iter().for_each(|text| all.warn(text));
+    stalls::warning(stalls).into_iter().for_each(|text| all.warn(text));
     sector(fit, &mut all);
     seeks(fit, &mut all);
     buffer(fit, &mut all);

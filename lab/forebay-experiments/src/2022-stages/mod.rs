@@ -61,7 +61,7 @@ fn measure(seed: Seed, stage: Stage, millis: u64) -> Result<StageResult, String>
     let disk = seed.disk(DISK)?;
     let rates = disk.rates();
     let part = |rate: u64| rate / u64::from(parts);
-    let told = DiskRates {
+    let stated = DiskRates {
         read_iops: part(rates.read_iops),
         write_iops: part(rates.write_iops),
         read_bandwidth: part(rates.read_bandwidth),
@@ -69,7 +69,7 @@ fn measure(seed: Seed, stage: Stage, millis: u64) -> Result<StageResult, String>
     };
     let scheduler = SchedulerConfig {
         policy: Some(pace_window(&*disk)),
-        model: Some(model(&told)?),
+        model: Some(model(&stated)?),
         ..SchedulerConfig::by_figures()
     };
     let mut config = seed.config(jobs(JOBS, SHARDS)?, disk, millis);

@@ -54,8 +54,8 @@ fn poll_all(generator: &mut Generator, now: Time) -> Vec<Action> {
 
 /// Fiber and intended start in milliseconds of all actions to be had at `now`.
 fn starts(generator: &mut Generator, now: Time) -> Vec<(u32, u64)> {
-    let told = |action: Action| (action.fiber, action.intended.as_nanos() / MS);
-    poll_all(generator, now).into_iter().map(told).collect()
+    let timed = |action: Action| (action.fiber, action.intended.as_nanos() / MS);
+    poll_all(generator, now).into_iter().map(timed).collect()
 }
 
 fn op(action: &Action) -> Option<Op> {

@@ -178,12 +178,12 @@ impl Settings {
         if self.model_percent == 0 {
             return Err(SimulationError::Zero("model_percent"));
         }
-        let told = |rate: u64| (rate.saturating_mul(100) / self.model_percent).max(1);
+        let stated = |rate: u64| (rate.saturating_mul(100) / self.model_percent).max(1);
         let model = DiskModel::from_rates(&DiskRates {
-            read_iops: told(rates.read_iops),
-            write_iops: told(rates.write_iops),
-            read_bandwidth: told(rates.read_bandwidth),
-            write_bandwidth: told(rates.write_bandwidth),
+            read_iops: stated(rates.read_iops),
+            write_iops: stated(rates.write_iops),
+            read_bandwidth: stated(rates.read_bandwidth),
+            write_bandwidth: stated(rates.write_bandwidth),
         })
         .map_err(SimulationError::Model)?;
         Ok(model.with_mix_prices(self.mix_percent.map(mix_prices)))

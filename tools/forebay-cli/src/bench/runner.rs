@@ -37,10 +37,10 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
     let coordinates = plan.topology == Topology::Coordinators;
     let engine = if coordinates { engine_config(plan, None)? } else { EngineConfig::default() };
     let scheduled = &Scheduled::new(plan, shards.len(), engine)?;
-    let (asked, got) = (plan.io_queues, scheduled.disk.io_queues());
-    if coordinates && got < asked {
+    let (wanted, actual) = (plan.io_queues, scheduled.disk.io_queues());
+    if coordinates && actual < wanted {
         note(format_args!(
-            "{got} I/O queues instead of {asked}: the disk's window holds too few requests of \
+            "{actual} I/O queues instead of {wanted}: the disk's window holds too few requests of \
              4 KiB for {LOCAL_DEPTH_MIN} on each, as `forebay info` explains"
         ));
     }

@@ -50,14 +50,14 @@ fn kinds(run: &RunResult) -> Vec<FindingKind> {
 }
 
 /// The model of the disk's rates, times this many percent.
-fn told(config: &SimulationConfig, percent: u64) -> SchedulerConfig {
+fn stated(config: &SimulationConfig, percent: u64) -> SchedulerConfig {
     let rates = config.disk.rates();
-    let told = |rate: u64| rate * percent / 100;
+    let stated = |rate: u64| rate * percent / 100;
     let rates = DiskRates {
-        read_iops: told(rates.read_iops),
-        write_iops: told(rates.write_iops),
-        read_bandwidth: told(rates.read_bandwidth),
-        write_bandwidth: told(rates.write_bandwidth),
+        read_iops: stated(rates.read_iops),
+        write_iops: stated(rates.write_iops),
+        read_bandwidth: stated(rates.read_bandwidth),
+        write_bandwidth: stated(rates.write_bandwidth),
     };
     let model = DiskModel::from_rates(&rates).unwrap();
     SchedulerConfig { model: Some(model), ..SchedulerConfig::default() }
@@ -67,7 +67,7 @@ fn told(config: &SimulationConfig, percent: u64) -> SchedulerConfig {
 fn a_model_that_is_a_fifth_too_high_is_named() {
     for latency_target in [None, "p95=1500us".parse().ok()] {
         let run = run(|config| {
-            config.scheduler = SchedulerConfig { latency_target, ..told(config, 120) };
+            config.scheduler = SchedulerConfig { latency_target, ..stated(config, 120) };
         });
         let found = figures::of(&run, None);
         assert_eq!(found[0].kind, FindingKind::ModelTooFast, "{found:?}");

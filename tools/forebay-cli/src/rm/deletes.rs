@@ -280,7 +280,7 @@ impl<'a> Deletes<'a> {
             Ok(deleted) => {
                 self.counts.freed += deleted.bytes;
                 self.counts.files += deleted.files;
-                self.told(
+                self.report(
                     path,
                     match deleted.how {
                         DeletedHow::Unlinked(why) => Some(reason(why)),
@@ -297,10 +297,10 @@ impl<'a> Deletes<'a> {
 
     fn deleted(&mut self, path: &Path, at_once: Option<&'static str>) {
         self.counts.files += 1;
-        self.told(path, at_once);
+        self.report(path, at_once);
     }
 
-    fn told(&mut self, path: &Path, at_once: Option<&'static str>) {
+    fn report(&mut self, path: &Path, at_once: Option<&'static str>) {
         if let Some(why) = at_once {
             *self.counts.unlinked.entry(why).or_default() += 1;
         }

@@ -60,7 +60,7 @@ pub(crate) struct Options {
 }
 
 /// What is there at one moment.
-struct Look {
+struct Sample {
     at: Instant,
     scrape: Scrape,
 }
@@ -74,7 +74,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let interrupt = Interrupt::on_signals()?;
-    let before = look(&options.endpoint).map_err(Failure::Run)?;
+    let before = sample(&options.endpoint).map_err(Failure::Run)?;
     if options.once {
         once(options, &interrupt, &before)
     } else {
@@ -82,20 +82,20 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn look(endpoint: &Endpoint) -> Result<Look, String> {
+fn sample(endpoint: &Endpoint) -> Result<Sample, String> {
     let text = endpoint.get()?;
     let scrape =
         open_metrics::parse(&text).map_err(|error| format!("{}: {error}", endpoint.name()))?;
-    Ok(Look { at: Instant::now(), scrape })
+    Ok(Sample { at: Instant::now(), scrape })
 }
 
-fn once(options: &Options, interrupt: &Interrupt, before: &Look) -> Result<(), Failure> {
+fn once(options: &Options, interrupt: &Interrupt, before: &Sample) -> Result<(), Failure> {
     let until = before.at + options.interval;
     while Instant::now() < until {
         interrupt.check()?;
         thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
     }
-    let now = look(&options.endpoint).map_err(Failure::Run)?;
+    let now = sample(&options.endpoint).map_err(Failure::Run)?;
     let shown = between(before, &now);
     let name = options.endpoint.name();
     match options.format {
@@ -106,13 +106,13 @@ fn once(options: &Options, interrupt: &Interrupt, before: &Look) -> Result<(), F
     }
 }
 
-fn between(before: &Look, now: &Look) -> figures::Interval {
+fn between(before: &Sample, now: &Sample) -> figures::Interval {
     let seconds = (now.at - before.at).as_secs_f64().max(f64::MIN_POSITIVE);
     figures::between(&before.scrape, &now.scrape, seconds)
 }
 
 /// Until the user has seen enough. A process that is gone may come again.
-fn live(options: &Options, interrupt: &Interrupt, mut before: Look) -> Result<(), Failure> {
+fn live(options: &Options, interrupt: &Interrupt, mut before: Sample) -> Result<(), Failure> {
     let failed = |error| Failure::Run(format!("cannot write to the terminal: {error}"));
     let Some(screen) = Screen::begin().map_err(failed)? else {
         let text = "a live view needs a terminal: --once prints one interval";
@@ -133,7 +133,7 @@ fn live(options: &Options, interrupt: &Interrupt, mut before: Look) -> Result<()
         if Instant::now() < next {
             continue;
         }
-        match look(&options.endpoint) {
+        match sample(&options.endpoint) {
             Ok(now) => {
                 (shown, trouble) = (Some(between(&before, &now)), None);
                 before = now;

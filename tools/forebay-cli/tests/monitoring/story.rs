@@ -142,12 +142,12 @@ impl Story {
 
     /// The scheduler's figures for a disk with these rates.
     fn figures(&self, true_rates: DiskRates) -> DiskRates {
-        let told = |rate: u64| rate * self.figures_percent / 100;
+        let stated = |rate: u64| rate * self.figures_percent / 100;
         DiskRates {
-            read_iops: told(true_rates.read_iops),
-            write_iops: told(true_rates.write_iops),
-            read_bandwidth: told(true_rates.read_bandwidth),
-            write_bandwidth: told(true_rates.write_bandwidth),
+            read_iops: stated(true_rates.read_iops),
+            write_iops: stated(true_rates.write_iops),
+            read_bandwidth: stated(true_rates.read_bandwidth),
+            write_bandwidth: stated(true_rates.write_bandwidth),
         }
     }
 

@@ -57,7 +57,7 @@ fn page(dir: &Path, run: &RunResult) -> Vec<String> {
 }
 
 /// Runs a story on one disk, and reads the verdict on it.
-fn told(story: &Story, disk: (&str, u32), seed: u64) {
+fn check_findings(story: &Story, disk: (&str, u32), seed: u64) {
     let (kind, words) = story.says.unwrap();
     let run = Run {
         disk: disk.0,
@@ -91,7 +91,9 @@ fn told(story: &Story, disk: (&str, u32), seed: u64) {
 fn told_on_all_disks(story: &Story) {
     for seed in SEEDS {
         std::thread::scope(|scope| {
-            DISKS.iter().for_each(|&disk| _ = scope.spawn(move || told(story, disk, seed)));
+            DISKS
+                .iter()
+                .for_each(|&disk| _ = scope.spawn(move || check_findings(story, disk, seed)));
         });
     }
 }

@@ -75,7 +75,7 @@ fn held(class: &ClassFigures) -> Option<Finding> {
         );
         let remedy = "The disk hangs, or permits are held during other work: see the system's log \
                       for errors of the device, and the log of the process for slow requests";
-        Finding::new(FindingKind::HeldLong, what, remedy).of_class(class)
+        Finding::new(FindingKind::StuckRequests, what, remedy).of_class(class)
     })
 }
 

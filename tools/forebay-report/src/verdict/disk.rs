@@ -70,7 +70,7 @@ fn lateness(figures: &DiskFigures) -> Option<Finding> {
     );
     let remedy = "Their requests wait for them, not for the disk: give each a processor, or poll \
                   during long work";
-    Some(Finding::new(FindingKind::TurnsLate, what, remedy))
+    Some(Finding::new(FindingKind::LateShard, what, remedy))
 }
 
 /// A disk that stood still.
@@ -94,7 +94,7 @@ fn overdue(figures: &DiskFigures) -> Option<Finding> {
         return None;
     }
     let what = format!("{count} requests took so long that the window no longer counts them");
-    let hangs = "parts of the disk hang, or permits are held during other work: see `held_long`, \
+    let hangs = "parts of the disk hang, or permits are held during other work: see `stuck_requests`, \
                  and the system's log for errors of the device";
     let came_back =
         figures.longest.filter(|longest| (OVERDUE_MIN..HANGS_SECONDS).contains(longest));

@@ -221,7 +221,7 @@ pub enum FindingKind {
     /// A thread stood still while its requests waited.
     ShardStalled,
     /// A thread turns late, again and again.
-    TurnsLate,
+    LateShard,
     /// The limit of a class keeps it from what its shares are.
     StarvedByLimit,
     /// A class waits and has less than its shares.
@@ -229,7 +229,7 @@ pub enum FindingKind {
     /// Requests were kept for so long that the window did not wait for them.
     Overdue,
     /// Requests are kept for so long now.
-    HeldLong,
+    StuckRequests,
     /// Writes reach the disk that pass no class.
     UnscheduledWrites,
     /// Reads reach the disk that pass no class.
@@ -256,11 +256,11 @@ impl FindingKind {
             Self::TargetMissed => "target-missed",
             Self::TargetUnattainable => "target-unattainable",
             Self::ShardStalled => "shard-stalled",
-            Self::TurnsLate => "turns-late",
+            Self::LateShard => "turns-late",
             Self::StarvedByLimit => "starved-by-limit",
             Self::BelowShare => "below-share",
             Self::Overdue => "overdue",
-            Self::HeldLong => "held-long",
+            Self::StuckRequests => "held-long",
             Self::UnscheduledWrites => "unscheduled-writes",
             Self::UnscheduledReads => "unscheduled-reads",
             Self::MisalignedWrites => "misaligned-writes",

@@ -83,7 +83,7 @@ fn a_slow_disk_is_not_taken_for_a_late_thread() {
     };
     assert_eq!(kinds(&slow), [FindingKind::DiskGotSlow]);
     let late = DiskFigures { late_seconds: 3.0, ..slow };
-    assert_eq!(kinds(&late), [FindingKind::TurnsLate, FindingKind::DiskGotSlow]);
+    assert_eq!(kinds(&late), [FindingKind::LateShard, FindingKind::DiskGotSlow]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn stalled_threads_are_distinguished_from_late_ones() {
     let stalled = DiskFigures { late_turns: 4, late_seconds: 2.0, ..healthy() };
     assert_eq!(kinds(&stalled), [FindingKind::ShardStalled]);
     let late = DiskFigures { late_turns: 400, late_seconds: 2.0, ..healthy() };
-    assert_eq!(kinds(&late), [FindingKind::TurnsLate]);
+    assert_eq!(kinds(&late), [FindingKind::LateShard]);
     assert!(findings(&late)[0].what.contains("by 5 ms on average"), "{}", findings(&late)[0]);
     let still = DiskFigures { turn_overdue_seconds: 7.0, ..healthy() };
     assert_eq!(kinds(&still), [FindingKind::ShardStalled]);
@@ -140,12 +140,12 @@ fn requests_that_the_disk_does_not_give_back_are_told_for_as_long_as_that_lasts(
     figures.consumption = Some(0.0);
     (figures.classes[1].held, figures.classes[1].held_seconds) = (16, 4.7);
     let found = findings(&figures);
-    assert_eq!(found[0].kind, FindingKind::HeldLong);
+    assert_eq!(found[0].kind, FindingKind::StuckRequests);
     assert!(found[0].what.starts_with("16 requests of compaction"), "{found:?}");
     assert!(found[0].what.ends_with("since 4.7 s"), "{found:?}");
     // which says more than that they were given up
     figures.overdue = 16;
-    assert_eq!(kinds(&figures), [FindingKind::HeldLong]);
+    assert_eq!(kinds(&figures), [FindingKind::StuckRequests]);
 }
 
 #[test]

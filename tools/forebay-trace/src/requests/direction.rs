@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::in_flight::{Done, InFlight};
 use super::latencies::Latencies;
-use super::summary::{Alignment, Counted, DirectionSummary};
+use super::summary::{Alignment, CountBasis, DirectionSummary};
 use crate::block_event::Direction;
 
 /// What is counted of a direction.
@@ -73,8 +73,8 @@ impl DirectionCounts {
     /// Nothing where there were no requests.
     pub(super) fn summary(&self, direction: Direction) -> Option<DirectionSummary> {
         let (counts, counted) = match self.queued.requests {
-            0 => (&self.issued, Counted::Issued),
-            _ => (&self.queued, Counted::Queued),
+            0 => (&self.issued, CountBasis::Issued),
+            _ => (&self.queued, CountBasis::Queued),
         };
         (counts.requests > 0).then(|| DirectionSummary {
             direction,

@@ -22,7 +22,7 @@ pub use findings::Finding;
 pub use latencies::LatencySummary;
 pub use split_points::SplitCause;
 pub use summary::{
-    AlignedRequests, AsyncWork, BorderKnown, BorderSummary, Counted, DeviceSummary,
+    AlignedRequests, AsyncWork, BorderKnown, BorderSummary, CountBasis, DeviceSummary,
     DirectionSummary, ErrorCount, RequestsSummary, SplitPart, SplitRequest,
 };
 pub use watched::{Chunk, FileSystem, Watched};

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::findings::{REQUESTS_MIN, WORTH, part, percent, size};
-use super::summary::{Counted, DeviceSummary, DirectionSummary, ErrorCount};
+use super::summary::{CountBasis, DeviceSummary, DirectionSummary, ErrorCount};
 use crate::block_event::Direction;
 
 impl DeviceSummary {
@@ -62,7 +62,7 @@ impl DeviceSummary {
                     counts(found.unfinished)
                 ));
             }
-            is_split_known &= found.counted == Counted::Queued;
+            is_split_known &= found.counted == CountBasis::Queued;
         }
         if !is_split_known {
             note(

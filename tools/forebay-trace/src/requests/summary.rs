@@ -75,10 +75,10 @@ pub struct ErrorCount {
     pub completions: u64,
 }
 
-/// Which requests are counted.
+/// The event by which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Counted {
+pub enum CountBasis {
     /// Those that were handed to the device.
     Queued,
     /// Those that went to its driver, merged and split, for none was recorded earlier.
@@ -91,7 +91,7 @@ pub struct DirectionSummary {
     /// Which.
     pub direction: Direction,
     /// Which requests the next figures count.
-    pub counted: Counted,
+    pub counted: CountBasis,
     /// How many.
     pub requests: u64,
     /// Their bytes.

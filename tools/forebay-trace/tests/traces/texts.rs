@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use forebay_trace::{
-    Counted, Direction, DirectionSummary, Finding, KernelEvent, Recorded, Requests,
+    CountBasis, Direction, DirectionSummary, Finding, KernelEvent, Recorded, Requests,
     RequestsSummary, SplitCause, Watched,
 };
 
@@ -135,7 +135,7 @@ fn traces_of_issue_and_completion_have_latencies_in_the_disk_and_say_what_is_mis
     ] {
         let (recorded, found) = read(name);
         let writes = direction(&found, Direction::Write);
-        assert_eq!((writes.counted, writes.requests), (Counted::Issued, requests), "{name}");
+        assert_eq!((writes.counted, writes.requests), (CountBasis::Issued, requests), "{name}");
         assert_eq!((writes.disk_us.count, writes.whole_us.count), (requests, 0), "{name}");
         assert!((writes.disk_us.p50 - p50).abs() < 2.0, "{name}: {writes:?}");
         assert_eq!(not_read(&recorded), others, "{name}");

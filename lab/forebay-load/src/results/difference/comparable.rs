@@ -70,7 +70,7 @@ pub(super) fn notes(old: &RunResult, new: &RunResult) -> Vec<String> {
             .map(|figure| figure.map_or_else(|| String::from("-"), |it| it.to_string()))
             .join(" ")
     };
-    let told: [(&str, String, String); 7] = [
+    let facts: [(&str, String, String); 7] = [
         ("scheduler", old.scheduler.clone(), new.scheduler.clone()),
         ("order", old.order.clone(), new.order.clone()),
         ("topology", old.topology.clone(), new.topology.clone()),
@@ -79,6 +79,6 @@ pub(super) fn notes(old: &RunResult, new: &RunResult) -> Vec<String> {
         ("shares", shares(old), shares(new)),
         ("figures of the disk", properties(old), properties(new)),
     ];
-    let differ = told.into_iter().filter(|(_, old, new)| old != new);
+    let differ = facts.into_iter().filter(|(_, old, new)| old != new);
     differ.map(|(what, old, new)| format!("{what}: {old} before, {new} now")).collect()
 }

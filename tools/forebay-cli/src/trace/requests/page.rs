@@ -1,7 +1,7 @@
 //! One self-contained page: findings, tables, charts.
 
 use forebay_report::{Chart, DrawError, Mark, Page, svg};
-use forebay_trace::{Counted, DeviceSummary, DirectionSummary};
+use forebay_trace::{CountBasis, DeviceSummary, DirectionSummary};
 
 use super::report::{Report, alignment, border, counts, latencies, plural, split};
 use crate::console::json;
@@ -77,7 +77,7 @@ fn percentiles(device: &DeviceSummary) -> Chart {
         let kinds = [("whole", &found.whole_us), ("split", &found.split_us)];
         // where nothing else is known
         let disk = ("issued", &found.disk_us);
-        let kinds = if found.counted == Counted::Issued { vec![disk] } else { kinds.to_vec() };
+        let kinds = if found.counted == CountBasis::Issued { vec![disk] } else { kinds.to_vec() };
         kinds.into_iter().filter(|(_, us)| us.count > 0).fold(chart, |chart, (kind, us)| {
             let name = format!("{kind} {}", plural(found.direction));
             let points = vec![(50.0, us.p50), (95.0, us.p95), (99.0, us.p99), (100.0, us.max)];

@@ -2,7 +2,7 @@
 
 use forebay_report::{Table, size};
 use forebay_trace::{
-    BorderKnown, BorderSummary, Counted, DeviceSummary, Direction, DirectionSummary, Finding,
+    BorderKnown, BorderSummary, CountBasis, DeviceSummary, Direction, DirectionSummary, Finding,
     LatencySummary, NotRead, RequestsSummary, SplitRequest,
 };
 use serde::Serialize;
@@ -74,8 +74,8 @@ pub(super) fn counts(device: &DeviceSummary) -> Table {
         table.row([vec![name], device.directions.iter().map(cell).collect()].concat());
     };
     row("requests".into(), &|found| match found.counted {
-        Counted::Queued => found.requests.to_string(),
-        Counted::Issued => format!("{} issued", found.requests),
+        CountBasis::Queued => found.requests.to_string(),
+        CountBasis::Issued => format!("{} issued", found.requests),
     });
     row("MiB".into(), &|found| format!("{:.1}", found.bytes as f64 / MIB));
     row("split".into(), &|found| part(found.split_us.count, found.requests));
