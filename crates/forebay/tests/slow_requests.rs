@@ -43,7 +43,7 @@ fn a_permit_that_was_held_long_is_reported_with_concurrent_requests() {
     let (scheduler, told) = listened(builder().slow_requests(Some(from)));
     let queries = scheduler.add_class("queries", 100).unwrap();
     let compaction = scheduler.add_class("compaction", 100).unwrap();
-    let beside: Vec<_> =
+    let concurrent: Vec<_> =
         (0..3).map(|_| compaction.admit(Op::Write, 1 << 17).unwrap().detach()).collect();
     let permit = queries.admit(Op::Read, 8192).unwrap();
     thread::sleep(2 * from);
@@ -55,7 +55,7 @@ fn a_permit_that_was_held_long_is_reported_with_concurrent_requests() {
     assert_eq!(slow.concurrent, [("compaction".to_owned(), 3)]);
     assert!(slow.inflight_disk_time > Duration::ZERO);
     assert_eq!(slow.next_from, 2 * from);
-    drop(beside);
+    drop(concurrent);
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return fs::write(path, text);
     }
-    let mut file = beside(path)?;
+    let mut file = temporary_file(path)?;
     file.write_all(text.as_bytes()).map_err(nameless)?;
     file.as_file().set_permissions(Permissions::from_mode(MODE))?;
     file.as_file().sync_all()?;
@@ -43,12 +43,12 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => Err(wrong(&"it is a directory")),
         Ok(there) if !there.is_file() => Ok(()),
-        _ => beside(path).map(drop).map_err(|error| wrong(&error)),
+        _ => temporary_file(path).map(drop).map_err(|error| wrong(&error)),
     }
 }
 
 /// A file in the directory of `path`.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
+fn temporary_file(path: &Path) -> io::Result<NamedTempFile> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     NamedTempFile::new_in(dir.unwrap_or_else(|| Path::new("."))).map_err(nameless)
 }

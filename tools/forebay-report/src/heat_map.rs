@@ -142,11 +142,11 @@ impl HeatMap {
         for tick in 0..=TICKS {
             let part = tick as f64 / TICKS as f64;
             let (x, y) = scales.place((x_most * part, y_most * part));
-            let (below, beside) = (TOP + UP + 18.0, LEFT - 8.0);
+            let (below, left) = (TOP + UP + 18.0, LEFT - 8.0);
             let label = |most: f64| scaled(rounded(most * part));
             *svg += &format!(
                 "<text x=\"{x:.1}\" y=\"{below}\" text-anchor=\"middle\">{}</text>\
-                 <text x=\"{beside}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
+                 <text x=\"{left}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
                 label(x_most),
                 y + 4.0,
                 label(y_most),

@@ -71,10 +71,10 @@ impl Timeline {
         svg += &format!("<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">ms</text>\n");
         let mut x = 20.0;
         for (name, colour) in self.parts.iter().zip(COLOURS) {
-            let (y, beside, baseline) = (bottom + 50.0, x + 20.0, bottom + 59.0);
+            let (y, label_x, baseline) = (bottom + 50.0, x + 20.0, bottom + 59.0);
             svg += &format!(
                 "<rect x=\"{x}\" y=\"{y}\" width=\"14\" height=\"9\" fill=\"{colour}\"/>\
-                 <text x=\"{beside}\" y=\"{baseline}\">{}</text>\n",
+                 <text x=\"{label_x}\" y=\"{baseline}\">{}</text>\n",
                 escaped(name)
             );
             x += 48.0 + 7.0 * name.chars().count() as f64;

@@ -534,7 +534,7 @@ mod stalls_tests {
     }
 
     #[test]
-    fn a_request_that_hangs_beside_a_held_permit_is_a_stall_from_its_own_start() {
+    fn a_stall_begins_with_the_hanging_request_not_with_a_held_permit() {
         let stalls = Stalls::default();
         stalls.note(ms(1_100), ms(1_000), permit(1_000), ALLOWED_NANOS);
         stalls.note(ms(60_100), ms(1_000), request(60_000), ALLOWED_NANOS);

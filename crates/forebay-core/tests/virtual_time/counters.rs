@@ -25,7 +25,7 @@ fn nearly_empty(world: &mut World, slowness: u64, latency: u64, len: u64) -> f64
 }
 
 #[test]
-fn a_model_that_is_too_slow_shows_as_a_used_up_rate_beside_an_empty_disk() {
+fn a_model_that_is_too_slow_uses_up_the_rate_while_the_disk_is_empty() {
     for shards in [1, 2, 4] {
         for (iops, latency) in [(100_000, 50_000), (10_000, MILLI / 10), (200, MILLI / 10)] {
             // of several shards one is ahead of the others for a part of the time

@@ -170,7 +170,7 @@ fn flushes_that_wait_for_the_same_turn_pay_it_once() {
 }
 
 #[test]
-fn streams_beside_each_other_pay_their_bytes_while_the_disk_has_some_of_each() {
+fn concurrent_streams_pay_their_bytes_while_the_disk_has_some_of_each() {
     for shards in [1, 2] {
         let mut bed = Bed::new(shards);
         let mut last: [Option<Ticket>; 2] = [None; 2];

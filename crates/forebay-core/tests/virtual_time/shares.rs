@@ -267,7 +267,7 @@ fn groups_of_classes_share_as_one_across_shards() {
 /// Small requests that come and go on some of the shards, and large ones on others: some of the
 /// small ones are always queued somewhere, so their class is never idle, and never has enough to
 /// ask for. All look for work on the tick alone, on a disk that is faster than its model.
-fn little_beside_large(shards: usize, pause: u64) -> (World, Vec<f64>) {
+fn light_and_heavy_load(shards: usize, pause: u64) -> (World, Vec<f64>) {
     let mut world = World::new(model(768_000, 3_145_728_000), Policy::pace_window(), shards);
     world.tick = Some(500_000);
     world.disk = Disk { slowness: 20, latency: 20_000 };
@@ -286,14 +286,14 @@ fn little_beside_large(shards: usize, pause: u64) -> (World, Vec<f64>) {
 
 #[test]
 fn a_class_that_asks_for_little_earns_no_credit_that_starves_a_shard() {
-    let (world, used) = little_beside_large(8, 500_000);
+    let (world, used) = light_and_heavy_load(8, 500_000);
     assert!(share_error(&used, &[1; 6]) < 0.03, "{used:?}");
     assert!(world.utilisation() > 0.999, "{}", world.utilisation());
 }
 
 #[test]
 fn a_class_that_asks_for_little_earns_no_credit_that_idles_the_disk() {
-    let (world, used) = little_beside_large(2, 0);
+    let (world, used) = light_and_heavy_load(2, 0);
     assert!(share_error(&used, &[1; 2]) < 0.03, "{used:?}");
     assert!(world.utilisation() > 0.999, "{}", world.utilisation());
 }

@@ -112,7 +112,7 @@ fn hanging_requests_are_given_up_however_rarely_their_thread_turns() {
 }
 
 #[test]
-fn a_class_pays_nothing_for_a_disk_that_stood_still_as_a_whole() {
+fn a_stall_of_the_whole_disk_is_charged_to_no_class() {
     let (group, mut queue, mut sent) = busy_queue();
     for ms in 4..500 {
         sent.extend(std::iter::from_fn(|| queue.poll_dispatch(millis(ms))));
@@ -138,7 +138,7 @@ fn a_class_pays_nothing_for_a_disk_that_stood_still_as_a_whole() {
 }
 
 #[test]
-fn a_class_that_had_the_disk_when_it_stood_still_does_not_pay_beside_one_that_waited() {
+fn a_stall_is_not_charged_to_the_class_that_held_the_disk() {
     for silent_ms in [120, 160, 300, 1_000] {
         let (group, mut queue, mut sent) = busy_queue();
         let had = sent[0];

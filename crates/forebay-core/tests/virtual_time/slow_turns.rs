@@ -169,7 +169,12 @@ impl Loops {
 
 /// What a loop has alongside a prompt one, what it is due, and what both use, in thousandths of the
 /// disk.
-fn beside_prompt(shares: [u32; 2], disk_takes: u64, latency: u64, turn: Turn) -> [u64; 3] {
+fn share_with_prompt_shard(
+    shares: [u32; 2],
+    disk_takes: u64,
+    latency: u64,
+    turn: Turn,
+) -> [u64; 3] {
     const SPAN: u64 = 2 * SECOND;
     let shards = [(shares[0], turn), (shares[1], Turn::Always(0))];
     let mut loops = Loops::new(disk_takes, latency, &shards);
@@ -194,7 +199,7 @@ fn is_served(
     turn: Turn,
     (served_least, used_least): (u64, u64),
 ) -> Result<(), String> {
-    let [had, due, used] = beside_prompt(shares, disk_takes, latency, turn);
+    let [had, due, used] = share_with_prompt_shard(shares, disk_takes, latency, turn);
     let text = format!(
         "{shares:?}, {disk_takes} %, {latency} ns, {turn:?}: has {had}, due {due}, used {used}"
     );
@@ -245,7 +250,7 @@ proptest! {
 /// Of four, how many queries of 1000 shares go in each turn alongside a backlog of 100 shares, in
 /// hundredths.
 #[test]
-fn queries_on_a_loop_with_slow_turns_go_beside_a_backlog() {
+fn slow_turns_of_queries_are_served_under_a_backlog() {
     for (disk_takes, latency, goes) in [
         (100, MILLI / 20, [220, 385, 390, 390, 390]),
         (102, MILLI / 20, [210, 385, 390, 390, 390]),

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn direct_writes_beside_dirt_that_waits_are_covered() {
+    fn direct_writes_with_pending_dirty_pages_are_covered() {
         let (mut ledger, mut own) = (Ledger::default(), Outstanding::default());
         own.add(500 * MIB);
         for _ in 0..30 {

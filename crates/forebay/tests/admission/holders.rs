@@ -179,7 +179,11 @@ fn a_grant_wakes_one_of_the_many_who_wait_for_more() {
 
 /// Tasks that hold a permit of a class without a limit while they ask for one of
 /// a class with one, as often as they get it.
-fn beside_a_limit(scheduler: &Scheduler, limits: &Limits, by_beside: bool) -> (u64, Duration) {
+fn nested_under_a_limit(
+    scheduler: &Scheduler,
+    limits: &Limits,
+    is_nested: bool,
+) -> (u64, Duration) {
     let held = scheduler.add_class("held", 100).unwrap();
     let limited = scheduler.add_class("limited", 100).unwrap();
     limited.set_limits(limits).unwrap();
@@ -191,7 +195,7 @@ fn beside_a_limit(scheduler: &Scheduler, limits: &Limits, by_beside: bool) -> (u
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
                     let one = block_on(held.admit_async(Op::Read, 4096)).unwrap();
-                    let two = if by_beside {
+                    let two = if is_nested {
                         block_on(limited.nested_in(&one).admit_async(Op::Read, 4096))
                     } else {
                         block_on(one.admit_nested(&limited, Op::Read, 4096))
@@ -216,13 +220,13 @@ fn a_limit_holds_for_a_class_that_only_holders_use() {
     let bytes = |rate| Limits { bytes_per_second: Some(rate), ..Limits::default() };
     let limits = [(20, operations(20)), (500, operations(500)), (500, bytes(500 * 4096))];
     for (rate, limits) in limits {
-        for by_beside in [false, true] {
+        for is_nested in [false, true] {
             let scheduler = scheduler(FAST, Policy::pace_window());
-            let (done, time) = beside_a_limit(&scheduler, &limits, by_beside);
+            let (done, time) = nested_under_a_limit(&scheduler, &limits, is_nested);
             let due = rate as f64 * time.as_secs_f64();
             // 10 ms worth at once, and a request
             let most = due * 1.02 + rate as f64 / 100.0 + 1.0;
-            let case = format!("{limits:?}, {by_beside}: {done} of {due}");
+            let case = format!("{limits:?}, {is_nested}: {done} of {due}");
             assert!(done as f64 <= most, "{case}");
             // a machine under load wakes threads late
             assert!(done as f64 >= due * 0.8 - 1.0, "{case}");

@@ -123,7 +123,7 @@ fn stalls(scheduler: &Scheduler) -> (u64, u64) {
 }
 
 #[test]
-fn permits_that_are_held_beside_no_other_io_are_no_stall_of_the_disk() {
+fn held_permits_without_other_io_are_no_stall_of_the_disk() {
     let scheduler = impatient(2);
     let class = scheduler.add_class("class", 100).unwrap();
     let held: Vec<_> = (0..2).map(|_| class.admit(Op::Read, 4096).unwrap().detach()).collect();

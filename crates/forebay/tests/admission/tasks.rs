@@ -224,7 +224,7 @@ fn taken_now_and_then(every: u64, polls: usize) -> usize {
 }
 
 #[test]
-fn a_task_that_is_polled_now_and_then_gets_a_permit_each_time_beside_a_backlog() {
+fn a_rarely_polled_task_gets_a_permit_each_time_under_a_backlog() {
     for (every, polls) in [(1, 200), (5, 100), (20, 50)] {
         // the machine may be too slow for it now and then
         let best = (0..5).map(|_| taken_now_and_then(every, polls)).max().unwrap();
@@ -234,7 +234,7 @@ fn a_task_that_is_polled_now_and_then_gets_a_permit_each_time_beside_a_backlog()
 
 /// Whether a thread gets a permit, in less time than it takes to give up what
 /// is overdue, while grants that nobody polls would fill the window.
-fn is_served_beside_unpolled_grants(tasks: usize) -> bool {
+fn is_served_with_unpolled_grants(tasks: usize) -> bool {
     let rates = DiskRates { read_iops: 4_000, write_iops: 4_000, ..FAST };
     let scheduler = scheduler(rates, Policy::pace_window());
     let [urgent, unpolled] =
@@ -255,6 +255,6 @@ fn is_served_beside_unpolled_grants(tasks: usize) -> bool {
 fn grants_that_nobody_polls_keep_no_thread_waiting() {
     for tasks in [12, 50, 200] {
         // the machine may be too slow for it now and then
-        assert!((0..5).any(|_| is_served_beside_unpolled_grants(tasks)), "{tasks} tasks");
+        assert!((0..5).any(|_| is_served_with_unpolled_grants(tasks)), "{tasks} tasks");
     }
 }

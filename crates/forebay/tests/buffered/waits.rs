@@ -111,7 +111,7 @@ impl Wake for Locks {
 
 /// Whether a flush ends while wakers wait for a lock that is held until then; `None` where the
 /// thread that flushes ran one of them itself, which nothing helps.
-fn ends_beside_wakers_that_block() -> Option<bool> {
+fn ends_with_blocked_wakers() -> Option<bool> {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let slow = DiskRates {
         read_iops: 500,
@@ -150,7 +150,7 @@ fn ends_beside_wakers_that_block() -> Option<bool> {
 
 #[test]
 fn a_waker_that_blocks_keeps_no_flush_from_its_permits() {
-    let tried = (0..20).find_map(|_| ends_beside_wakers_that_block());
+    let tried = (0..20).find_map(|_| ends_with_blocked_wakers());
     assert_eq!(tried, Some(true));
 }
 

@@ -89,7 +89,7 @@ fn threads_that_hold_all_permits_get_on_in_a_file(backend: BackendChoice) {
 }
 
 #[test]
-fn a_task_says_which_permit_its_requests_of_files_and_shards_are_beside() {
+fn nested_requests_of_files_and_shards_name_the_permit_of_their_task() {
     let bed = Bed::new(BackendChoice::Auto);
     let disk = bed.scheduler.disk("disk").unwrap();
     let mut shard = disk.shard(&EngineConfig::default()).unwrap();

@@ -144,7 +144,7 @@ fn of_classes_and_past_them(can_mount: &Result<(), String>) -> Vec<Trial> {
     named![can_mount;
         shares::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
         shares::a_buffered_and_a_direct_class_share_as_asked: ["mkfs.ext4"],
-        shares::a_class_of_reads_is_answered_sooner_beside_both: ["mkfs.ext4"],
+        shares::reads_are_faster_during_buffered_and_direct_writes: ["mkfs.ext4"],
         escapes::unscheduled_io_is_measured_in_a_known_mixture: ["mkfs.ext4"],
         escapes::dirty_bytes_are_shown_until_they_are_written: ["mkfs.ext4"],
         escapes::permits_that_end_before_the_disk_works_cover_nothing: ["mkfs.ext4"],

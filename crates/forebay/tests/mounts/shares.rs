@@ -181,7 +181,7 @@ fn reads(class: &Class, path: &Path, seed: u64, over: &AtomicBool) -> Vec<[Durat
 
 /// The 95th percentiles of reads alongside writes of both kinds: to the permit, in the disk, and of
 /// both.
-fn reads_beside(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration; 3]> {
+fn reads_during_writes(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration; 3]> {
     let disk = Failing::new(DISK_LEN)?;
     // Where nobody has said how long a read takes alone, it is tried whether more in the disk
     // helps.
@@ -219,10 +219,11 @@ fn reads_beside(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration; 3]> {
     Some(percentiles)
 }
 
-pub(crate) fn a_class_of_reads_is_answered_sooner_beside_both() {
+pub(crate) fn reads_are_faster_during_buffered_and_direct_writes() {
     let plain = [WritePath::PlainBuffered, WritePath::PlainDirect];
-    let Some([.., without]) = reads_beside(Policy::Unlimited, plain) else { return };
-    let scheduled = reads_beside(Policy::pace_window(), [WritePath::Buffered, WritePath::Direct]);
+    let Some([.., without]) = reads_during_writes(Policy::Unlimited, plain) else { return };
+    let scheduled =
+        reads_during_writes(Policy::pace_window(), [WritePath::Buffered, WritePath::Direct]);
     let [_, disk, both] = scheduled.unwrap();
     // 6 to 10 ms, 21 and 51 to 56 on two processors with other work for ten: what the disk's server
     // and the loop device wait for a processor is in all of them, and differs from run to run.

@@ -22,7 +22,7 @@ const SLICE_MILLIS: u64 = 25;
 const CLASSES: [&str; 3] = ["query", "memtable", "compaction"];
 
 fn phases(scale: Scale) -> Phases {
-    Phases { alone_seconds: scale.seconds(2, 10), beside_seconds: scale.seconds(20, 120) }
+    Phases { alone_seconds: scale.seconds(2, 10), mixed_seconds: scale.seconds(20, 120) }
 }
 
 /// With the scheduler and without any.

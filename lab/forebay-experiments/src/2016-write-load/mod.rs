@@ -66,7 +66,7 @@ fn measure(
     phases: Phases,
     scheduler: SchedulerConfig,
 ) -> Result<SchedulerResult, String> {
-    let slice_millis = phases.beside_seconds * 1_000 / 60;
+    let slice_millis = phases.mixed_seconds * 1_000 / 60;
     let outcome = node::run(seed, phases, slice_millis, scheduler)?;
     let trace = outcome.trace.ok_or("the run was not traced")?;
     let slices = |seconds: u64| (seconds * 1_000).div_ceil(slice_millis) as usize;

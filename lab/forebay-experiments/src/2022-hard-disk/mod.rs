@@ -65,7 +65,7 @@ const SERVED: f64 = 0.9;
 
 /// The most reads per second, of those tried, that are served alongside this many writes of each
 /// fiber.
-fn reads_beside(
+fn reads_during_writes(
     seed: Seed,
     disk: &DiskSpec,
     scheduling: Scheduling,
@@ -165,7 +165,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         let columns = if row % COMPARED_EACH == 0 { COLUMNS.len() } else { 1 };
         let served = COLUMNS.iter().take(columns).enumerate().map(|(at, &(_, scheduling))| {
             let disk = if at == 1 { &surface } else { &mechanics };
-            reads_beside(seed, disk, scheduling, writes_per_fiber(megabytes), seconds)
+            reads_during_writes(seed, disk, scheduling, writes_per_fiber(megabytes), seconds)
         });
         served.collect::<Result<Vec<_>, _>>()
     })?;
@@ -205,7 +205,7 @@ mod tests {
     use crate::tests::SEED;
 
     fn reads(disk: &DiskSpec, scheduling: Scheduling, megabytes: f64) -> f64 {
-        let reads = reads_beside(SEED, disk, scheduling, writes_per_fiber(megabytes), 20);
+        let reads = reads_during_writes(SEED, disk, scheduling, writes_per_fiber(megabytes), 20);
         reads.unwrap().unwrap_or(0) as f64
     }
 

@@ -42,7 +42,7 @@ const SECONDS_OF_EACH_SECOND: u64 = 4;
 
 /// The 95th and 99.9th percentile and the maximum of reads in microseconds; with the log each 30 s
 /// the first is of those about a burst alone.
-fn reads_beside(seed: Seed, files: u64, sync_seconds: u64) -> Result<[f64; 3], String> {
+fn reads_during_writes(seed: Seed, files: u64, sync_seconds: u64) -> Result<[f64; 3], String> {
     let long = sync_seconds == 30;
     let seconds = if long { 62 } else { SECONDS_OF_EACH_SECOND };
     let file_system = file_system(Duration::from_secs(sync_seconds))?;
@@ -68,7 +68,7 @@ fn reads_beside(seed: Seed, files: u64, sync_seconds: u64) -> Result<[f64; 3], S
 
 fn measured(seed: Seed, rows: &[Row]) -> Result<Vec<[f64; 3]>, String> {
     let runs: Vec<(u64, u64)> = rows.iter().flat_map(|row| [(row.0, 30), (row.0, 1)]).collect();
-    side_by_side(&runs, |&(files, sync_seconds)| reads_beside(seed, files, sync_seconds))
+    side_by_side(&runs, |&(files, sync_seconds)| reads_during_writes(seed, files, sync_seconds))
 }
 
 fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {

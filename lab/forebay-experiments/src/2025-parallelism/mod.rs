@@ -74,7 +74,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let [aligned, off, paced, off_paced] = all;
     let all = [aligned?, off?, paced?, off_paced?];
     let published = published()?;
-    report.tables = vec![by_load(&all), beside_published(&all, &published)];
+    report.tables = vec![by_load(&all), comparison_with_published(&all, &published)];
     report.figures = published_figures(&all, &published);
     report.charts = charts(&all, &published);
     Ok(report)
@@ -127,7 +127,7 @@ fn by_load([aligned, off, paced, _]: &[Vec<AppendFigures>; 4]) -> Table {
     table
 }
 
-fn beside_published(all: &[Vec<AppendFigures>; 4], published: &Published) -> Table {
+fn comparison_with_published(all: &[Vec<AppendFigures>; 4], published: &Published) -> Table {
     let mut table = Table::new(
         "MB/s with 8 and with 64 shards, and whether more load means less bandwidth",
         &["", "8 shards", "64 shards", "lost under load"],

@@ -144,7 +144,7 @@ fn only_the_class_charged_for_a_hang_lags() {
 }
 
 #[test]
-fn an_empty_disk_beside_work_is_seen() {
+fn an_empty_disk_with_queued_work_is_detected() {
     let (group, ..) = group();
     let at = |millis: u64| Time::from_nanos(millis * 1_000_000);
     let waits = |disk_is_empty| State { someone_waits: true, oldest: None, disk_is_empty };
@@ -158,7 +158,7 @@ fn an_empty_disk_beside_work_is_seen() {
 }
 
 #[test]
-fn an_idle_disk_beside_work_is_seen() {
+fn an_idle_disk_with_queued_work_is_detected() {
     let (group, ..) = group();
     let at = |millis: u64| Time::from_nanos(millis * 1_000_000);
     let mut conservation = Conservation::new(0, None);

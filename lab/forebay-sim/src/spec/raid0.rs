@@ -35,7 +35,7 @@ pub(super) fn parse(
         return Err(checks.source.error(raw.members.at, message));
     }
     let member = |name: &Located<String>| {
-        DiskSpec::resolve_at(&beside(file, &name.value), depth + 1)
+        DiskSpec::resolve_at(&sibling(file, &name.value), depth + 1)
             .map_err(|error| checks.source.error(name.at, error.to_string()))
     };
     let members = names.iter().map(member).collect::<Result<Vec<_>, _>>()?;
@@ -62,10 +62,10 @@ pub(super) fn capacity(chunk: u64, members: &[DiskSpec]) -> u64 {
 }
 
 /// A preset's name as it is; a path relative to the file that it stands in.
-fn beside(file: &str, name: &str) -> String {
+fn sibling(file: &str, name: &str) -> String {
     if presets::text(name).is_some() || Path::new(name).extension().is_none() {
         return name.to_owned();
     }
-    let beside = Path::new(file).parent().map(|folder| folder.join(name));
-    beside.map_or_else(|| name.to_owned(), |path| path.display().to_string())
+    let path = Path::new(file).parent().map(|folder| folder.join(name));
+    path.map_or_else(|| name.to_owned(), |path| path.display().to_string())
 }

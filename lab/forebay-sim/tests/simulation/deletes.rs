@@ -37,7 +37,7 @@ fn run(options: &str, seed: u64) -> [ClassResult; 2] {
 
 /// `paced` changed nothing here: jobs were not cut.
 #[test]
-fn reads_beside_paced_deletes_wait_for_less_than_beside_whole_steps() {
+fn reads_wait_less_during_paced_deletes_than_during_whole_steps() {
     for seed in 1..4 {
         // 32 discards for each request, or one
         for (extents, times) in [("1MB", 2.0), ("32MB", 0.8)] {

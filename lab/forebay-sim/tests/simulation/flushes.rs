@@ -81,7 +81,7 @@ fn the_latencies_of_a_job_of_flushes_are_those_of_its_requests() {
 }
 
 #[test]
-fn a_logger_beside_random_reads_flushes_as_often_as_without_a_scheduler() {
+fn a_logger_during_random_reads_flushes_as_often_as_without_a_scheduler() {
     let reads = "- {name: reads, type: randread, shards: [0], data_size: 500GB, shard_info: \
                  {parallelism: 8, reqsize: 4kB, shares: 100}}\n";
     let text = loggers(1, 1, "4kB", 1) + reads;

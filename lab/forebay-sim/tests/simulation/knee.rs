@@ -100,7 +100,7 @@ fn a_disk_that_does_more_of_a_mix_than_its_figures_say_does_it_at_unchanged_shar
 }
 
 #[test]
-fn reads_beside_bulk_writes_are_quicker_and_writes_are_not_fewer() {
+fn reads_during_bulk_writes_are_faster_and_writes_are_not_fewer() {
     for disk in ["nvme-2022", "samsung-970-pro", "i4i.2xlarge"] {
         let load = |rates: &DiskRates| reads(rates, 20) + &bulk("seqwrite");
         let [figures, knee] = [How::Figures, How::Knee].map(|how| run(disk, how, load));

@@ -149,7 +149,7 @@ fn writes_that_are_acknowledged_early_do_not_make_reads_slower() {
 /// writes come as fast as the dies program them. Once the disk is found to do no more than its figures
 /// they bind, and the buffer drains.
 #[test]
-fn figures_that_last_beside_a_burst_keep_reads_from_waiting_behind_a_full_write_buffer() {
+fn sustained_figures_during_a_burst_keep_reads_from_waiting_behind_a_full_write_buffer() {
     let text = "kind: flash\ncapacity: 64GB\nread_command: 2us\nwrite_command: 3us\nbandwidth: \
                 3000000000\ndies: 64\npage: 16kB\npage_read: 60us\nprogram_bandwidth: 1000000000\n\
                 program: 128kB\nwrite_buffer: 64MB\n";

@@ -54,7 +54,7 @@ fn ten_to_one_with_the_heavy_class_on_one_shard_of_eight() {
 }
 
 #[test]
-fn short_requests_beside_long_ones_on_four_shards() {
+fn short_requests_with_long_ones_on_four_shards() {
     // About 7 us and 217 us at these rates, then 7 us and 90 us.
     for (size, bandwidth) in [("128kB", 605_000_000), ("32kB", 605_000_000)] {
         let text = reads("short", "[0]", 64, "1kB", 100)
@@ -117,7 +117,7 @@ fn requests_by_shard(outcome: &Outcome) -> Vec<f64> {
 }
 
 #[test]
-fn a_light_class_on_two_shards_beside_a_heavy_one_on_one_of_them() {
+fn a_light_class_on_two_shards_with_a_heavy_one_on_one_of_them() {
     let text = reads("heavy", "[1]", 256, "4kB", 10_000)
         + "- {name: light, type: randread, shards: [0, 1], shard_info: {parallelism: 1, \
            rps: 1000, reqsize: 512, shares: 50}}\n";

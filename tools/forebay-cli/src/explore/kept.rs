@@ -106,7 +106,7 @@ impl Task {
 impl Kept {
     /// Loads that will be kept alongside `save`. Those that are there already are taken where
     /// `resume` says so, and otherwise in the way.
-    pub(super) fn beside(save: &Path, task: Task, resume: bool) -> Result<Self, Failure> {
+    pub(super) fn open(save: &Path, task: Task, resume: bool) -> Result<Self, Failure> {
         let mut name = OsString::from(save);
         name.push(".partial.json");
         let path = PathBuf::from(name);

@@ -91,7 +91,7 @@ fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<Measured, 
     let name = place.display().to_string();
     let save = options.save_path().unwrap_or_default();
     let _locks = locks::of(disk.path(), &save)?;
-    let mut kept = Kept::beside(&save, Task::new(options, disk.path(), goals), options.resume)?;
+    let mut kept = Kept::open(&save, Task::new(options, disk.path(), goals), options.resume)?;
     let stated = properties.as_ref().map(|stated| disk.rates(Some(stated))).transpose()?;
     let rates = match kept.most {
         Some(rates) => kept.check_rates(rates, stated)?,

@@ -13,9 +13,9 @@ use super::{contention, slowdown};
 const MORE_MIN: f64 = 0.05;
 
 /// What the metrics of a run say, in words; of a run without a scheduler only that there was none.
-/// `beside` it there can be the same load without one.
-pub(super) fn of(run: &RunResult, beside: Option<&RunResult>) -> Vec<Finding> {
-    match figures(run, beside) {
+/// `control` can be the same load without one.
+pub(super) fn of(run: &RunResult, control: Option<&RunResult>) -> Vec<Finding> {
+    match figures(run, control) {
         Some(figures) => findings(&figures),
         None => vec![Finding {
             kind: FindingKind::Healthy,
@@ -27,7 +27,7 @@ pub(super) fn of(run: &RunResult, beside: Option<&RunResult>) -> Vec<Finding> {
 }
 
 /// The figures of the measured part; `None` without a scheduler.
-fn figures(run: &RunResult, beside: Option<&RunResult>) -> Option<DiskFigures> {
+fn figures(run: &RunResult, control: Option<&RunResult>) -> Option<DiskFigures> {
     let disk = run.disk.as_ref()?;
     let blocked = disk.dispatch_blocked.iter();
     let target = disk.latency_target.as_ref().map(|target| TargetFigures {
@@ -44,7 +44,7 @@ fn figures(run: &RunResult, beside: Option<&RunResult>) -> Option<DiskFigures> {
         stalls: disk.stalls.map(StallFigures::from).unwrap_or_default(),
         target,
         flow_ratio: disk.flow_ratio,
-        more_unscheduled: beside.and_then(|unscheduled| moves_more(unscheduled, run)),
+        more_unscheduled: control.and_then(|unscheduled| moves_more(unscheduled, run)),
         blocked: BlockedSeconds::of(blocked.map(|(reason, &seconds)| (reason.as_str(), seconds))),
         ..DiskFigures::default()
     };

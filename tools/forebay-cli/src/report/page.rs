@@ -184,9 +184,9 @@ pub(crate) fn on_one_scale(all: &[Vec<Chart>]) -> Result<Vec<String>, DrawError>
     let most = all.iter().map(Vec::len).max().unwrap_or_default();
     let mut drawn = Vec::new();
     for place in 0..most {
-        let beside: Vec<&Chart> = all.iter().filter_map(|charts| charts.get(place)).collect();
-        let highest = beside.iter().map(|chart| chart.highest()).fold(0.0, f64::max);
-        for chart in beside {
+        let row: Vec<&Chart> = all.iter().filter_map(|charts| charts.get(place)).collect();
+        let highest = row.iter().map(|chart| chart.highest()).fold(0.0, f64::max);
+        for chart in row {
             drawn.push(svg(&chart.clone().reaching(highest * ROOM))?);
         }
     }

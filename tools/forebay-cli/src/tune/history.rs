@@ -38,7 +38,7 @@ pub(super) struct DiskHistory {
     losses: Vec<String>,
     /// Why it was compared with the run before alone, if so.
     #[serde(skip)]
-    beside: String,
+    comparison: String,
 }
 
 impl Kept {
@@ -110,7 +110,7 @@ fn disk(earlier: &[Run], newest: &Run, least: f64) -> Result<DiskHistory, Failur
     let earlier = comparable(earlier, newest);
     let runs: Vec<&Run> = earlier.iter().copied().chain([newest]).collect();
     let fits = runs.iter().map(|run| fit(run)).collect::<Result<Vec<Fit>, _>>()?;
-    let (mut losses, mut beside) = (Vec::new(), String::new());
+    let (mut losses, mut comparison) = (Vec::new(), String::new());
     if runs.len() > RUNS_MIN {
         let began = |point: &ChangePoint| runs.get(point.run).map_or(0, |run| run.began_unix);
         let lost = new_losses(&fits, least).into_iter().map(|(name, point)| {
@@ -121,15 +121,15 @@ fn disk(earlier: &[Run], newest: &Run, least: f64) -> Result<DiskHistory, Failur
         let last = [(*last).clone()];
         let differences = differences(&last, std::slice::from_ref(newest), false)?;
         losses = compare::losses(&differences, least);
-        beside = format!("Compared with the last run, as long as there are only {RUNS_MIN}:\n");
-        beside += &compare::text(&differences);
+        comparison = format!("Compared with the last run, as long as there are only {RUNS_MIN}:\n");
+        comparison += &compare::text(&differences);
     }
     Ok(DiskHistory {
         disk: newest.target.paths.join(", "),
         began_unix: runs.iter().map(|run| run.began_unix).collect(),
         figures: histories(&fits),
         losses,
-        beside,
+        comparison,
     })
 }
 
@@ -141,7 +141,7 @@ pub(super) fn losses(disks: &[DiskHistory]) -> Vec<String> {
 /// What became of the disks, for people, in 80 columns.
 pub(super) fn text(disks: &[DiskHistory]) -> String {
     let mut text = String::new();
-    for DiskHistory { disk, began_unix, figures, losses, beside } in disks {
+    for DiskHistory { disk, began_unix, figures, losses, comparison } in disks {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{disk}: {}", runs(began_unix));
         for history in figures {
@@ -152,7 +152,7 @@ pub(super) fn text(disks: &[DiskHistory]) -> String {
         for line in changes(figures, began_unix) {
             let _ = writeln!(text, "{line}");
         }
-        text += beside;
+        text += comparison;
         let new = if losses.is_empty() { "There are no new losses." } else { "New:" };
         let _ = writeln!(text, "{new}");
         losses.iter().for_each(|loss| text.push_str(&format!("  LOST {loss}\n")));

@@ -153,8 +153,8 @@ fn charts(fit: &Fit) -> [Chart; 8] {
     let steadiness = Chart::new("The same load over time", "minutes", "small requests per second")
         .with("reads", Mark::Line, trace(&fit.read_steadiness.trace))
         .with("writes", Mark::Line, trace(&fit.write_steadiness.trace));
-    let [large, mixed, beside] = shared(fit);
-    [knees(throughput), knees(latency), large, mixed, beside, random, streams, steadiness]
+    let [large, mixed, interference] = shared(fit);
+    [knees(throughput), knees(latency), large, mixed, interference, random, streams, steadiness]
 }
 
 /// Large requests, and reads that share the disk with writes.
@@ -171,7 +171,7 @@ fn shared(fit: &Fit) -> [Chart; 3] {
         mixes.map(|mix| (f64::from(mix.depth), of(mix))).collect::<Vec<_>>()
     };
     let sizes = mix_sizes(fit);
-    let beside = |chart: Chart, of: fn(&Mix) -> f64| {
+    let mix_chart = |chart: Chart, of: fn(&Mix) -> f64| {
         sizes.iter().fold(chart.doubling(), |chart, &bytes| {
             let name = format!("alongside writes of {}", size(bytes.into()));
             chart.with(&name, Mark::Line, mixed(bytes, of))
@@ -183,7 +183,7 @@ fn shared(fit: &Fit) -> [Chart; 3] {
             .doubling()
             .with("reads", Mark::Line, large(&fit.large_reads))
             .with("writes", Mark::Line, large(&fit.large_writes)),
-        beside(Chart::new(title, in_flight, "reads per second"), |mix| mix.reads.rate),
-        beside(Chart::new("Their p99", in_flight, "microseconds"), |mix| mix.reads.p99_us),
+        mix_chart(Chart::new(title, in_flight, "reads per second"), |mix| mix.reads.rate),
+        mix_chart(Chart::new("Their p99", in_flight, "microseconds"), |mix| mix.reads.p99_us),
     ]
 }

@@ -38,7 +38,7 @@ fn punches(lab: &Lab) -> bool {
 }
 
 #[test]
-fn files_are_given_back_in_steps_beside_reads() {
+fn files_are_freed_in_steps_during_reads() {
     let lab = Lab::new();
     if !punches(&lab) {
         skipped("the file system punches no holes");

@@ -38,11 +38,11 @@ fn results_of(
     fault: &str,
     jobs: &str,
 ) -> PathBuf {
-    beside(lab, name, bandwidth, seed, fault, jobs, "off")
+    run_with_control(lab, name, bandwidth, seed, fault, jobs, "off")
 }
 
 /// The same alongside a run with another scheduler, or `off`.
-fn beside(
+fn run_with_control(
     lab: &Lab,
     name: &str,
     bandwidth: u64,
@@ -93,7 +93,7 @@ fn results_of_simulated_runs_are_compared() {
 fn a_disk_that_lost_as_much_without_the_scheduler_is_said_to_have_lost_it() {
     let lab = Lab::new();
     let of = |name: &str, bandwidth: u64, seed: &str| {
-        beside(&lab, name, bandwidth, seed, "", JOBS, "none")
+        run_with_control(&lab, name, bandwidth, seed, "", JOBS, "none")
     };
     let old = of("old.json", 300_000_000, "1");
     let ended = diff(&[&old, &of("slower.json", 270_000_000, "2")], &[]);
@@ -106,7 +106,7 @@ fn a_disk_that_lost_as_much_without_the_scheduler_is_said_to_have_lost_it() {
         let [before, after] =
             [(300_000_000, 2 * run), (270_000_000, 2 * run + 1)].map(|(rate, run)| {
                 let (name, seed) = (format!("uneven-{run}.json"), run.to_string());
-                beside(&lab, &name, rate, &seed, &uneven(run), JOBS, "none")
+                run_with_control(&lab, &name, rate, &seed, &uneven(run), JOBS, "none")
             });
         diff(&[&before, &after], &[])
             .complains(2, &["not comparable: ", "varied too much to detect"]);

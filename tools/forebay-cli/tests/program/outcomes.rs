@@ -125,7 +125,7 @@ fn a_link_stays_one_and_what_is_no_file_is_written_into() {
 }
 
 #[test]
-fn the_surface_of_an_earlier_measurement_is_kept_beside_the_new_one() {
+fn an_earlier_surface_is_kept_next_to_the_new_one() {
     let (lab, here) = (Lab::new(), Lab::new());
     let path = here.dir.path().join("explore.csv");
     fs::write(&path, "of yesterday").unwrap();
@@ -139,7 +139,7 @@ fn the_surface_of_an_earlier_measurement_is_kept_beside_the_new_one() {
 }
 
 #[test]
-fn a_measurement_is_not_gone_on_with_up_to_other_rates_nor_beside_itself() {
+fn a_measurement_is_not_resumed_with_other_rates_or_while_it_runs() {
     let (lab, here) = (Lab::new(), Lab::new());
     let options = ["--goal", "p50=30s", "--grid", "5"];
     let partial = here.dir.path().join("explore.csv.partial.json");
@@ -147,8 +147,8 @@ fn a_measurement_is_not_gone_on_with_up_to_other_rates_nor_beside_itself() {
     let ended = run_and_at(&mut of(&[]), "measuring", |child| {
         run(&mut of(&["--save", "other.csv"]))
             .complains(2, &["another `forebay explore` measures"]);
-        let beside = Lab::new();
-        let mut same_file = of_directory(&beside, here.dir.path(), &options);
+        let other = Lab::new();
+        let mut same_file = of_directory(&other, here.dir.path(), &options);
         run(&mut same_file).complains(2, &["another `forebay explore` saves its loads next to"]);
         while !partial.exists() {
             std::thread::sleep(std::time::Duration::from_millis(5));

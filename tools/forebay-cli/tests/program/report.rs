@@ -149,12 +149,12 @@ fn two_runs_are_shown_side_by_side_on_the_same_scales() {
     let read = |path: &Path| -> Value {
         serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
     };
-    let beside = charts(&dom, "Bandwidth");
-    assert_eq!(beside.len(), 2);
+    let row = charts(&dom, "Bandwidth");
+    assert_eq!(row.len(), 2);
     // on one scale: the heights of both are one line over the values of both
     let all: Vec<(f64, f64)> = [one, other]
         .iter()
-        .zip(&beside)
+        .zip(&row)
         .flat_map(|(path, chart)| {
             let column = numbers(&read(path)["series"]["jobs"][1]["bandwidth_bytes_per_second"]);
             column.into_iter().zip(heights(chart, COLOURS[1]))

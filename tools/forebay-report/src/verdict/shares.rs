@@ -121,12 +121,12 @@ mod tests {
         };
         let two = [of(&a, 1000, 0.5, true), of(&b, 100, 0.5, true)];
         assert_parts(&two, &[0.5, 0.5]);
-        let beside = [
+        let mixed = [
             of(&a, 300, 0.2, true),
             of(&a, 100, 0.2, true),
             of(&a, 900, 0.1, false),
             class(100, 0.5, true),
         ];
-        assert_parts(&beside, &[0.3, 0.1, 0.1, 0.5]);
+        assert_parts(&mixed, &[0.3, 0.1, 0.1, 0.5]);
     }
 }

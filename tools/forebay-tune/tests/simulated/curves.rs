@@ -36,8 +36,8 @@ fn large_requests_and_mixes_are_measured_by_requests_in_flight() {
 }
 
 #[test]
-fn a_mix_is_reads_beside_writes_to_its_end() {
-    let beside = |limit: u64| {
+fn a_mix_reads_during_writes_to_its_end() {
+    let mix = |limit: u64| {
         let spec = DiskSpec::resolve("samsung-970-pro").unwrap();
         let budget = Budget::QUICK.with_write_limit(limit);
         let mut target = SimTarget::new(spec.build(1), "disk", spec.capacity(), 512);
@@ -45,11 +45,11 @@ fn a_mix_is_reads_beside_writes_to_its_end() {
         measure(&mut target, &budget, &mut run, &mut |_, _| Ok(())).unwrap();
         fit(&run).unwrap().mixes
     };
-    let all = beside(Budget::QUICK.written_max);
+    let all = mix(Budget::QUICK.written_max);
     let large: Vec<&Mix> = all.iter().filter(|mix| mix.write_bytes > 4096).collect();
     assert!(large.len() >= 3, "{all:?}");
     // a GB of writes lasts for a moment only
-    let few = beside(1 << 30);
+    let few = mix(1 << 30);
     assert!(few.len() < all.len(), "{few:?}");
     for (few, all) in few.iter().zip(&all) {
         assert_near("reads", few.reads.rate, all.reads.rate, 0.1);

@@ -17,16 +17,16 @@ const JOBS: &str = include_str!("node-load.yaml");
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Phases {
     pub(crate) alone_seconds: u64,
-    pub(crate) beside_seconds: u64,
+    pub(crate) mixed_seconds: u64,
 }
 
 impl Phases {
     pub(crate) const fn of(scale: Scale) -> Self {
-        Self { alone_seconds: scale.seconds(15, 300), beside_seconds: scale.seconds(30, 1_200) }
+        Self { alone_seconds: scale.seconds(15, 300), mixed_seconds: scale.seconds(30, 1_200) }
     }
 
     pub(crate) const fn seconds(self) -> u64 {
-        self.alone_seconds + self.beside_seconds
+        self.alone_seconds + self.mixed_seconds
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn run(
     let from = Time::from_nanos(phases.alone_seconds * 1_000_000_000);
     let writes = jobs.jobs.iter().filter(|job| job.name != "query");
     let schedule = writes.map(|job| Period { job: job.name.clone(), from, to: None }).collect();
-    let mut config = seed.config(jobs, seed.disk(DISK)?, phases.beside_seconds * 1_000);
+    let mut config = seed.config(jobs, seed.disk(DISK)?, phases.mixed_seconds * 1_000);
     config.schedule = schedule;
     config.scheduler = scheduler;
     config.warmup = Duration::from_secs(phases.alone_seconds);
@@ -67,8 +67,8 @@ pub(crate) fn describe(report: &mut Report, phases: Phases) {
     report.parameter("memtable", "on one shard one write of 128 KiB at a time, 50 of 600 ms");
     report.parameter("compaction", "on another one read of 128 KiB at a time, 75 of 1,150 ms");
     report.parameter("shares", "100 each, as in the article's table 2");
-    let Phases { alone_seconds, beside_seconds } = phases;
-    let said = format!("{alone_seconds} s of queries alone, then {beside_seconds} s with writes");
+    let Phases { alone_seconds, mixed_seconds } = phases;
+    let said = format!("{alone_seconds} s of queries alone, then {mixed_seconds} s with writes");
     report.parameter("duration", said + " (published: 300 s and 1,200 s)");
     report.parameter("forebay", "pace + window, latency goal 0.75 ms");
 }

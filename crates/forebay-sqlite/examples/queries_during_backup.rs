@@ -1,7 +1,8 @@
 //! Point reads and commits on one database, alongside a backup of another one on the same disk.
 //!
-//! `beside_backup fill DIR` makes the databases; `beside_backup run DIR MODE PROPERTIES` prints a
-//! line of JSON. MODE is `without`, `control` (forebay with `Policy::Unlimited`) or `scheduled`.
+//! `queries_during_backup fill DIR` makes the databases; `queries_during_backup run DIR MODE
+//! PROPERTIES` prints a line of JSON. MODE is `without`, `control` (forebay with
+//! `Policy::Unlimited`) or `scheduled`.
 #![cfg_attr(feature = "extension", allow(unused, reason = "SQLite is then that of a host"))]
 
 use std::env;
@@ -173,6 +174,6 @@ fn main() -> Fallible<()> {
             fill(&Path::new(dir).join("backup.db"), BACKUP_ROWS)
         }
         ["run", dir, mode, properties] => run(Path::new(dir), mode, properties),
-        _ => Err("beside_backup fill DIR | run DIR MODE PROPERTIES".into()),
+        _ => Err("queries_during_backup fill DIR | run DIR MODE PROPERTIES".into()),
     }
 }
