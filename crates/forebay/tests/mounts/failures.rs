@@ -133,10 +133,10 @@ pub(crate) fn every_flush_fails_until_what_failed_is_rewritten() {
 
 pub(crate) fn a_writer_that_is_made_after_a_failure_reports_it() {
     let Some(bed) = Bed::new() else { return };
-    for way in ["flushed", "handed over", "dropped"] {
+    for end in ["flushed", "handed over", "dropped"] {
         let writer = bed.class.buffered_writer(bed.file()).unwrap();
         bed.write_in_vain(&writer, &[7; 100_000], 0);
-        match way {
+        match end {
             "flushed" => fails_at(writer.sync_data(), 0..100_000),
             "handed over" => {
                 writer.write_back().unwrap();
@@ -146,7 +146,7 @@ pub(crate) fn a_writer_that_is_made_after_a_failure_reports_it() {
         }
         let written = bed.disk.stats.written.load(Ordering::Relaxed);
         drop(writer);
-        while way == "dropped" && bed.disk.stats.written.load(Ordering::Relaxed) == written {
+        while end == "dropped" && bed.disk.stats.written.load(Ordering::Relaxed) == written {
             thread::sleep(Duration::from_millis(1));
         }
         thread::sleep(Duration::from_millis(100));
@@ -188,12 +188,12 @@ const STRIDE: u64 = 512 << 10;
 
 /// A thread writes a block, in one way or another, and flushes.
 fn write_block(
-    way: &str,
+    api: &str,
     class: &Class,
     writer: &BufferedWriter<&File>,
     (data, at): (&[u8], u64),
 ) -> io::Result<()> {
-    match way {
+    match api {
         "writer" => writer.write_all_at(data, at).and_then(|()| writer.sync_data()),
         "tasks" => smol::block_on(async {
             let mut done = 0;
@@ -217,7 +217,7 @@ fn write_block(
 /// acknowledged has to be on the disk at the end.
 pub(crate) fn of_threads_that_share_a_file_each_is_told_and_no_acknowledged_block_is_missing() {
     let class = Scheduler::builder().build().unwrap().add_class("class", 100).unwrap();
-    for way in ["writer", "tasks", "writers", "engine"] {
+    for api in ["writer", "tasks", "writers", "engine"] {
         let Some(disk) = Lab::thin(THREADS * ROUNDS * STRIDE, 128 * MIB) else { return };
         let device = file(Path::new(&disk.device));
         let writer = class.buffered_writer(&device).unwrap();
@@ -233,7 +233,7 @@ pub(crate) fn of_threads_that_share_a_file_each_is_told_and_no_acknowledged_bloc
                     scope.spawn(move || {
                         let block = round * THREADS + thread;
                         let data = vec![block as u8 | 1; BLOCK as usize];
-                        match write_block(way, class, writer, (&data, block * STRIDE)) {
+                        match write_block(api, class, writer, (&data, block * STRIDE)) {
                             Ok(()) => acknowledged.lock().unwrap().push((block * STRIDE, data[0])),
                             Err(_) => drop(refused.fetch_add(1, Ordering::Relaxed)),
                         }
@@ -241,16 +241,16 @@ pub(crate) fn of_threads_that_share_a_file_each_is_told_and_no_acknowledged_bloc
                 }
             });
             disk.make_room(128 * MIB);
-            write_failed_again(&class, &writer, way == "engine");
+            write_failed_again(&class, &writer, api == "engine");
         }
         let (on_disk, acknowledged) = (on_disk(&disk.device), acknowledged.into_inner().unwrap());
         let is_lost = |(at, byte): &&(u64, u8)| {
             !on_disk[*at as usize..(at + BLOCK) as usize].iter().all(|on_disk| on_disk == byte)
         };
         let (lost, refused) = (acknowledged.iter().filter(is_lost).count(), refused.into_inner());
-        println!("{way}: {} acknowledged, {lost} lost, {refused} refused", acknowledged.len());
-        assert_eq!(lost, 0, "{way}");
-        assert!(refused >= THREADS && acknowledged.len() as u64 >= THREADS, "{way}");
+        println!("{api}: {} acknowledged, {lost} lost, {refused} refused", acknowledged.len());
+        assert_eq!(lost, 0, "{api}");
+        assert!(refused >= THREADS && acknowledged.len() as u64 >= THREADS, "{api}");
     }
 }
 

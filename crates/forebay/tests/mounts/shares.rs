@@ -55,28 +55,28 @@ fn written(path: &Path, len: u64) {
 }
 
 /// Writes over a file until it is over.
-fn write(way: WritePath, class: &Class, path: &Path, over: &AtomicBool) {
-    let len = if matches!(way, WritePath::Buffered | WritePath::PlainBuffered) {
+fn write(write_path: WritePath, class: &Class, path: &Path, over: &AtomicBool) {
+    let len = if matches!(write_path, WritePath::Buffered | WritePath::PlainBuffered) {
         256 << 10
     } else {
         128 << 10
     };
     let mut data = AlignedBuf::new(len, 4096).unwrap();
     data.fill(7);
-    let file = open(path, matches!(way, WritePath::Direct | WritePath::PlainDirect));
-    let writer = (way == WritePath::Buffered)
+    let file = open(path, matches!(write_path, WritePath::Direct | WritePath::PlainDirect));
+    let writer = (write_path == WritePath::Buffered)
         .then(|| class.buffered_writer(&file).unwrap().with_dirty_max(DIRTY_MAX));
     for n in (0u64..).take_while(|_| !over.load(Ordering::Relaxed)) {
         let at = n * len as u64 % FILE_LEN;
         match &writer {
             Some(writer) => writer.write_all_at(&data, at).unwrap(),
-            None if way == WritePath::Direct => {
+            None if write_path == WritePath::Direct => {
                 let permit = class.admit(Op::Write, len as u64).unwrap();
                 permit.complete(&file.write_all_at(&data, at));
             }
             None => file.write_all_at(&data, at).unwrap(),
         }
-        if way == WritePath::PlainBuffered && n % 32 == 31 {
+        if write_path == WritePath::PlainBuffered && n % 32 == 31 {
             file.sync_data().unwrap();
         }
     }
@@ -91,7 +91,7 @@ fn path_of(class: &Class, dir: &Path, n: u64) -> PathBuf {
 /// began long before the others would reach that age.
 fn writers<'a>(
     scope: &'a Scope<'a, '_>,
-    ways: [WritePath; 2],
+    write_paths: [WritePath; 2],
     classes: &'a [Class; 2],
     dir: &Path,
     over: &'a AtomicBool,
@@ -102,7 +102,7 @@ fn writers<'a>(
     rustix::fs::sync();
     for (class, n) in of_all() {
         let path = path_of(&classes[class], dir, n);
-        scope.spawn(move || write(ways[class], &classes[class], &path, over));
+        scope.spawn(move || write(write_paths[class], &classes[class], &path, over));
     }
 }
 
@@ -111,7 +111,7 @@ fn used(class: &Class) -> f64 {
 }
 
 /// The disk time of one class for that of the other.
-fn share(ways: [WritePath; 2], shares: [u32; 2]) {
+fn share(write_paths: [WritePath; 2], shares: [u32; 2]) {
     let Some(disk) = Failing::new(DISK_LEN) else { return };
     // Where the base latency is stated nothing tries larger windows. A trial on a busy machine may
     // find one that has all writers in the disk, and they have no backlog to share by.
@@ -123,7 +123,7 @@ fn share(ways: [WritePath; 2], shares: [u32; 2]) {
         .map(|(name, shares)| scheduler.add_class(name, shares).unwrap());
     let over = AtomicBool::new(false);
     let (begin, end, rate) = thread::scope(|scope| {
-        writers(scope, ways, &classes, &disk.point, &over);
+        writers(scope, write_paths, &classes, &disk.point, &over);
         // until both have as much dirt as they may
         thread::sleep(Duration::from_secs(1));
         let begin = classes.each_ref().map(used);
@@ -139,7 +139,7 @@ fn share(ways: [WritePath; 2], shares: [u32; 2]) {
     let had = (end[0] - begin[0]) / (end[1] - begin[1]);
     let goal = scheduler.disks()[0].effective_goal();
     let case = format!(
-        "{ways:?} {shares:?}: {had:.3} for {asked:.3}, {:.1} MB/s, goal {goal:?}",
+        "{write_paths:?} {shares:?}: {had:.3} for {asked:.3}, {:.1} MB/s, goal {goal:?}",
         rate / 1e6
     );
     eprintln!("{case}");
@@ -181,7 +181,7 @@ fn reads(class: &Class, path: &Path, seed: u64, over: &AtomicBool) -> Vec<[Durat
 
 /// The 95th percentiles of reads alongside writes of both kinds: to the permit, in the disk, and of
 /// both.
-fn reads_during_writes(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration; 3]> {
+fn reads_during_writes(policy: Policy, write_paths: [WritePath; 2]) -> Option<[Duration; 3]> {
     let disk = Failing::new(DISK_LEN)?;
     // Where nobody has said how long a read takes alone, it is tried whether more in the disk
     // helps.
@@ -199,7 +199,7 @@ fn reads_during_writes(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration
     let (over, path) = (AtomicBool::new(false), disk.point.join("rows"));
     written(&path, 16 * MIB);
     let took: Vec<_> = thread::scope(|scope| {
-        writers(scope, ways, &writes, &disk.point, &over);
+        writers(scope, write_paths, &writes, &disk.point, &over);
         thread::sleep(Duration::from_secs(1));
         let (rows, path, over) = (&rows, &path, &over);
         let read = |seed| scope.spawn(move || reads(rows, path, seed, over));
@@ -215,7 +215,7 @@ fn reads_during_writes(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration
     };
     let goal = scheduler.disks()[0].effective_goal();
     let percentiles = [p95(|both| both[0]), p95(|both| both[1]), p95(|both| both[0] + both[1])];
-    eprintln!("{ways:?}, goal {goal:?}: {percentiles:?} of {} reads", took.len());
+    eprintln!("{write_paths:?}, goal {goal:?}: {percentiles:?} of {} reads", took.len());
     Some(percentiles)
 }
 

@@ -90,21 +90,21 @@ pub(crate) fn flushes_and_cuts_by_others_change_neither_the_dirty_bound_nor_the_
     let on = lab.mounted("ext4", &lab.device, "disk");
     let scheduler = listing(&on).build().unwrap();
     let class = scheduler.add_class("class", 100).unwrap();
-    for way in ["nothing", "fdatasync", "syncfs", "cut"] {
+    for sync in ["nothing", "fdatasync", "syncfs", "cut"] {
         let engine = file(&on.join("data"));
         let writer = class.buffered_writer(&engine).unwrap().with_dirty_max(4 * MIB);
         for page in 0..16 {
             writer.write_all_at(&[7; 4096], page << 21).unwrap();
-            if way == "fdatasync" {
+            if sync == "fdatasync" {
                 engine.sync_data().unwrap();
             }
         }
-        if way == "syncfs" || way == "cut" {
+        if sync == "syncfs" || sync == "cut" {
             // the parts wait for a permit during this
             let held = class.admit(Op::Read, 512 << 20).unwrap().detach();
             writer.write_all_at(&vec![7; 3 << 20], 0).unwrap();
             writer.write_back().unwrap();
-            match way {
+            match sync {
                 "cut" => engine.set_len(0).unwrap(),
                 _ => rustix::fs::syncfs(&engine).unwrap(),
             }
@@ -117,11 +117,11 @@ pub(crate) fn flushes_and_cuts_by_others_change_neither_the_dirty_bound_nor_the_
             writer.write_all_at(&data, part << 20).unwrap();
             // what is dirty is counted until it is not, so this first
             dirty = dirty.max(residency(&engine)[0]);
-            assert!(dirty <= 5 * MIB, "{way}: {dirty} bytes dirty, {} known", writer.dirty());
+            assert!(dirty <= 5 * MIB, "{sync}: {dirty} bytes dirty, {} known", writer.dirty());
         }
-        assert!(dirty > 0, "{way}");
+        assert!(dirty > 0, "{sync}");
         writer.sync_data().unwrap();
-        assert_eq!(admitted(&class, Op::Flush), flushes + 1, "{way}");
+        assert_eq!(admitted(&class, Op::Flush), flushes + 1, "{sync}");
         drop(writer);
         engine.set_len(0).unwrap();
     }

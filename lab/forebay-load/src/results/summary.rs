@@ -79,14 +79,14 @@ fn class_result(file: &JobFile, job: &Job, recorder: &Recorder) -> ClassResult {
 /// The parts of the 99th percentile, in the proportions of the requests around it, so that they add
 /// up to it.
 fn p99_parts(recorder: &Recorder) -> Option<LatencyParts> {
-    let way = recorder.breakdown.around(0.99);
-    let sum = (way.backlog_ns + way.queue_ns + way.disk_ns) as f64;
+    let parts = recorder.breakdown.around(0.99);
+    let sum = (parts.backlog_ns + parts.queue_ns + parts.disk_ns) as f64;
     let p99_us = recorder.latency.quantile_ns(0.99) as f64 / 1e3;
     let part = |ns: u64| rounded(ns as f64 / sum * p99_us, 2);
     (sum > 0.0).then(|| LatencyParts {
-        backlog: part(way.backlog_ns),
-        queue: part(way.queue_ns),
-        disk: part(way.disk_ns),
+        backlog: part(parts.backlog_ns),
+        queue: part(parts.queue_ns),
+        disk: part(parts.disk_ns),
     })
 }
 

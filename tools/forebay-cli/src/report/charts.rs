@@ -24,15 +24,15 @@ pub(super) fn of(run: &RunResult, series: &Series) -> Vec<Chart> {
 }
 
 /// The slowest requests of each job, from when they were due until they were done.
-pub(super) fn ways(series: &Series) -> Option<Timeline> {
-    let rows = series.jobs.iter().flat_map(|job| job.slowest.iter().map(|way| row(job, way)));
+pub(super) fn slowest_requests(series: &Series) -> Option<Timeline> {
+    let rows = series.jobs.iter().flat_map(|job| job.slowest.iter().map(|times| row(job, times)));
     let rows: Vec<TimelineRow> = rows.collect();
     let parts = ["due but not sent", "in the queue", "in the disk"].map(String::from);
     let title = String::from("Stages of the slowest requests");
     (!rows.is_empty()).then_some(Timeline { title, parts, rows })
 }
 
-fn row(job: &JobSeries, way: &RequestTimes) -> TimelineRow {
+fn row(job: &JobSeries, times: &RequestTimes) -> TimelineRow {
     let millis = |from: f64, to: f64| (to - from).max(0.0) * 1e3;
     let RequestTimes {
         intended_seconds,
@@ -40,7 +40,7 @@ fn row(job: &JobSeries, way: &RequestTimes) -> TimelineRow {
         dispatched_seconds,
         completed_seconds,
         bytes,
-    } = *way;
+    } = *times;
     TimelineRow {
         name: format!("{} at {intended_seconds:.2} s", job.name),
         millis: [

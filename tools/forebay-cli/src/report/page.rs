@@ -68,7 +68,7 @@ pub(crate) fn html(
     }
     page.charts(&drawn);
     within_region(&mut page, &runs)?;
-    ways(&mut page, &runs);
+    slowest_requests(&mut page, &runs);
     page.json("results", &json(report)?);
     Ok(page.finish())
 }
@@ -211,13 +211,13 @@ fn within_region(page: &mut Page, runs: &[Named<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn ways(page: &mut Page, runs: &[Named<'_>]) {
+fn slowest_requests(page: &mut Page, runs: &[Named<'_>]) {
     let all = runs.iter().filter_map(|(name, run)| {
-        let mut ways = charts::ways(&busiest(run.series.as_deref()?))?;
+        let mut slowest = charts::slowest_requests(&busiest(run.series.as_deref()?))?;
         if runs.len() > 1 {
-            ways.title = format!("{}: {name}", ways.title);
+            slowest.title = format!("{}: {name}", slowest.title);
         }
-        Some(ways.svg())
+        Some(slowest.svg())
     });
     let all: Vec<String> = all.collect();
     if !all.is_empty() {

@@ -21,9 +21,11 @@ fn files_that_grow_are_compared_and_removed() {
     let report = ["--grow", "--format", "json", "--report", page.to_str().unwrap()];
     let found = run(&mut bench(&[&report[..], &size].concat())).results();
     let growth = found["growth"].as_array().unwrap();
-    let ways: Vec<_> = growth.iter().map(|grown| (&grown["strategy"], &grown["files"])).collect();
-    assert_eq!(ways.len(), 8, "{ways:?}");
-    assert!(ways[..4].iter().all(|way| *way.1 == 1) && ways[4..].iter().all(|way| *way.1 == 3));
+    let pairs: Vec<_> = growth.iter().map(|grown| (&grown["strategy"], &grown["files"])).collect();
+    assert_eq!(pairs.len(), 8, "{pairs:?}");
+    assert!(
+        pairs[..4].iter().all(|pair| *pair.1 == 1) && pairs[4..].iter().all(|pair| *pair.1 == 3)
+    );
     assert!(growth.iter().all(|grown| grown["bytes_per_second"].as_f64().unwrap() > 0.0));
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("extents per file") && html.matches("<svg").count() == 2);

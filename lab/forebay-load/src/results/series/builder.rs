@@ -125,7 +125,7 @@ impl JobSeries {
         self.queue_us.push(&slice.queue);
         self.disk_us.push(&slice.disk);
         self.slowest.extend(slice.slowest.as_ref().map(RequestTimes::of));
-        let took = |way: &RequestTimes| way.completed_seconds - way.intended_seconds;
+        let took = |times: &RequestTimes| times.completed_seconds - times.intended_seconds;
         self.slowest.sort_by(|one, other| took(other).total_cmp(&took(one)));
         self.slowest.truncate(SLOWEST);
     }
