@@ -1,7 +1,7 @@
 //! Several requests that are granted together.
 //!
 //! Those of a batch stand in the order one by one and cost what single ones do.
-//! One that has had its turn while others of its batch have not is set aside:
+//! One that has had its turn while others of its batch have not is parked:
 //! it has paid and holds no room. They enter together with the last one. So no
 //! batch keeps another from the disk while it waits.
 //!
@@ -52,7 +52,7 @@ impl State {
         waker: KeptWaker,
     ) -> usize {
         for &ticket in &granted {
-            self.put_aside(now, ticket);
+            self.park(now, ticket);
         }
         let mut tickets = granted;
         tickets.push(first);

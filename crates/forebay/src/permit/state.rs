@@ -17,7 +17,7 @@ use super::wakeups::{Wakeup, Wakeups};
 use crate::messages;
 use crate::sys::waker::KeptWaker;
 
-/// A grant that was set aside is forgotten when its place is needed, if it was so
+/// A grant that was parked is forgotten when its place is needed, if it was so
 /// long ago.
 const FORGOTTEN_NANOS: u64 = 1_000_000_000;
 
@@ -88,7 +88,7 @@ impl State {
         request: PermitRequest,
     ) -> Result<Ticket, EnqueueError> {
         match self.queue_in_free_place(now, request) {
-            Err(EnqueueError::Full) if self.forget_set_aside(now) => {
+            Err(EnqueueError::Full) if self.forget_parked(now) => {
                 self.queue_in_free_place(now, request)
             }
             queued => queued,
@@ -118,7 +118,7 @@ impl State {
     ) -> bool {
         let mut granted = false;
         self.has_more_to_grant = true;
-        self.set_aside_unnoticed(now);
+        self.park_unnoticed(now);
         if !self.overflow.is_empty() {
             self.give_places(now, wakeups);
         }
@@ -177,7 +177,7 @@ impl State {
         };
         waiting.queued -= 1;
         if waiting.queued > 0 && !waiting.paid {
-            self.put_aside(now, ticket);
+            self.park(now, ticket);
             return None;
         }
         self.waiters.add_unnoticed(now, ticket);
@@ -187,13 +187,13 @@ impl State {
         self.batches.get_mut(batch)?.waker.take().map(Wakeup::Task)
     }
 
-    pub(super) fn put_aside(&mut self, now: Time, ticket: Ticket) {
+    pub(super) fn park(&mut self, now: Time, ticket: Ticket) {
         self.waiters.add_paid(ticket);
         // Stale only if it was given up: then it has no room to give back.
         let _ = self.queue.park(now, ticket);
     }
 
-    /// What was set aside of a batch goes, if each of it has had its turn.
+    /// What was parked of a batch goes, if each of it has had its turn.
     /// Whether all of it is in the disk now; else some waits for room.
     pub(super) fn enter(&mut self, now: Time, batch: usize) -> bool {
         let Some(waiting) = self.batches.get_mut(batch) else {
@@ -208,10 +208,10 @@ impl State {
         waiting.paid = true;
         // What is refused waits before all others: the first of them last.
         for &ticket in waiting.tickets.iter().rev() {
-            if !self.waiters.is_set_aside(ticket) {
+            if !self.waiters.is_parked(ticket) {
                 continue;
             }
-            // Stale if it was given up before it was set aside.
+            // Stale if it was given up before it was parked.
             if self.queue.resume(now, ticket).unwrap_or(true) {
                 self.waiters.add_unnoticed(now, ticket);
             } else {
@@ -224,7 +224,7 @@ impl State {
 
     /// Grants that their tasks have not noticed for longer than a goal give
     /// their room back, until the tasks are polled.
-    fn set_aside_unnoticed(&mut self, now: Time) {
+    fn park_unnoticed(&mut self, now: Time) {
         while let Some((ticket, _)) = self.waiters.oldest_unnoticed()
             && self.unnoticed_until().is_some_and(|until| until <= now)
         {
@@ -237,10 +237,10 @@ impl State {
     }
 
     /// Makes place in the table of requests, which is full, by forgetting the
-    /// grant that was set aside first: nobody came for it, so its future may
+    /// grant that was parked first: nobody came for it, so its future may
     /// have been forgotten. Whether there was one.
-    pub(super) fn forget_set_aside(&mut self, now: Time) -> bool {
-        let Some((ticket, since)) = self.waiters.oldest_set_aside() else { return false };
+    pub(super) fn forget_parked(&mut self, now: Time) -> bool {
+        let Some((ticket, since)) = self.waiters.oldest_parked() else { return false };
         if now.nanos_since(since) < FORGOTTEN_NANOS {
             return false;
         }

@@ -100,7 +100,7 @@ impl PermitQueue {
             return matches!(found, PollOutcome::Granted(_));
         }
         let now = self.clock.now();
-        // Stale if it was given up before it was set aside.
+        // Stale if it was given up before it was parked.
         let granted = state.queue.resume(now, ticket).unwrap_or(true);
         let waker = if granted { state.waiters.forget(ticket) } else { None };
         self.grant_and_release(group, state, now);

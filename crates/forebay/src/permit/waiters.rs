@@ -21,9 +21,9 @@ enum Waiter {
     Task(KeptWaker),
     /// A task whose ticket was granted then, and that has not noticed yet.
     Granted(Time),
-    /// One that has not noticed for so long that its ticket was set aside then.
+    /// One that has not noticed for so long that its ticket was parked then.
     Parked(Time),
-    /// A batch whose ticket was set aside until the rest has been granted.
+    /// A batch whose ticket was parked until the rest has been granted.
     Paid,
     /// A batch that is incomplete without this ticket.
     Batch(usize),
@@ -158,19 +158,19 @@ impl Waiters {
         }
     }
 
-    /// The task behind `ticket` does not notice its grant, which is set aside.
+    /// The task behind `ticket` does not notice its grant, which is parked.
     pub(super) fn parked(&mut self, now: Time, ticket: Ticket) {
         self.add(ticket, Waiter::Parked(now));
     }
 
-    /// The batch behind `ticket` is incomplete, and its grant is set aside.
+    /// The batch behind `ticket` is incomplete, and its grant is parked.
     pub(super) fn add_paid(&mut self, ticket: Ticket) {
         self.add(ticket, Waiter::Paid);
     }
 
-    /// The grant that was set aside first of those that are for want of notice,
+    /// The grant that was parked first of those that are for want of notice,
     /// and when.
-    pub(super) fn oldest_set_aside(&self) -> Option<(Ticket, Time)> {
+    pub(super) fn oldest_parked(&self) -> Option<(Ticket, Time)> {
         let slot = self.slots.get(self.parked.oldest as usize)?;
         match (slot.ticket, &slot.waiter) {
             (Some(ticket), Waiter::Parked(since)) => Some((ticket, *since)),
@@ -181,7 +181,7 @@ impl Waiters {
         }
     }
 
-    pub(super) fn is_set_aside(&self, ticket: Ticket) -> bool {
+    pub(super) fn is_parked(&self, ticket: Ticket) -> bool {
         let slot = self.slots.get(ticket.index()).filter(|slot| slot.ticket == Some(ticket));
         slot.is_some_and(|slot| matches!(slot.waiter, Waiter::Parked(_) | Waiter::Paid))
     }

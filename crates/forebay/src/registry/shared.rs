@@ -102,7 +102,7 @@ impl Shared {
     ) -> Result<Option<Arc<DiskRecord>>, Forked> {
         let registry = self.registry()?;
         if stat.number.is_block()
-            && let Some(record) = registry.coverage.listed(stat.number)
+            && let Some(record) = registry.coverage.by_device(stat.number)
         {
             return Ok(Some(Arc::clone(record)));
         }
