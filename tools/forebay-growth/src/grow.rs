@@ -175,7 +175,7 @@ pub enum Strategy {
     Truncate,
     /// Files get their length and their blocks first (fallocate).
     Fallocate,
-    /// A write beyond the end doubles the length first. At the end the file is cut.
+    /// A write beyond the end doubles the length first.
     Double,
 }
 

@@ -26,7 +26,7 @@ const MIB: u64 = 1 << 20;
 pub(super) struct GrowthOptions {
     /// Compare methods of growing files, one file at a time and many at once, instead of running
     /// jobs [default: all methods; or name some, such as append,fallocate]
-    #[arg(long, value_name = "STRATEGIES", value_enum, value_delimiter = ',', num_args = 0..=1)]
+    #[arg(long, value_name = "METHODS", value_enum, value_delimiter = ',', num_args = 0..=1)]
     #[arg(default_missing_value = "append,truncate,fallocate,double", require_equals = true)]
     grow: Vec<Strategy>,
     /// Number of files that grow at once in one directory
