@@ -185,7 +185,7 @@ impl Scrape {
         queues.table(Gauge, CLASS_GAUGES, &classes, Value::Gauge)?;
         CLASS_HISTOGRAMS.iter().try_for_each(|&(name, help, of)| {
             let classes = classes.clone().map(|(labels, class)| (labels, Value::Times(of(class))));
-            queues.family(Histogram, (name, help), classes)
+            queues.family(Histogram, (name, help), &classes)
         })
     }
 
@@ -211,7 +211,7 @@ impl Scrape {
             ]
             .map(|(of, count)| ([mountpoint, ("backend", of.name())], Value::Number(count.into())))
         });
-        queues.family(Gauge, ("engines", help), engines)?;
+        queues.family(Gauge, ("engines", help), &engines)?;
         let help = "Files on disks without an entry in the I/O properties";
         queues.one(Counter, "unlisted_opens", help, Value::Count(self.0.unlisted_opens))?;
         let help =
@@ -224,14 +224,14 @@ impl Scrape {
                 ([mountpoint, ("reason", reason.name())], nanos)
             })
         });
-        queues.family(Counter, ("blocked_seconds", help), blocked)?;
+        queues.family(Counter, ("blocked_seconds", help), &blocked)?;
         let help = "Requests first tried without blocking, and repeated because they would have \
                     blocked";
         let retries = disks().flat_map(|(mountpoint, disk)| {
             [("read", disk.retries.reads), ("write", disk.retries.writes)]
                 .map(|(of, count)| ([mountpoint, ("direction", of)], Value::Count(count)))
         });
-        queues.family(Counter, ("retries", help), retries)
+        queues.family(Counter, ("retries", help), &retries)
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn encode(devices: &mut Section<'_, '_>, disks: &[DiskSnapshot]) -> f
     let unattributed = seen
         .clone()
         .map(|(disk, device, of)| ([disk, device], Value::Gauge(of.unattributed as f64)));
-    devices.family(Gauge, ("unattributed_bytes", help), unattributed)?;
+    devices.family(Gauge, ("unattributed_bytes", help), &unattributed)?;
     let help = "Time of requests in flight on a member of a striped array, summed over requests";
     let members = seen.flat_map(|(disk, device, of)| {
         of.members.iter().map(move |of| {
@@ -51,11 +51,11 @@ pub(super) fn encode(devices: &mut Section<'_, '_>, disks: &[DiskSnapshot]) -> f
             ([disk, device, ("member", of.member.as_str())], nanos)
         })
     });
-    devices.family(Counter, ("member_in_flight_seconds", help), members)?;
+    devices.family(Counter, ("member_in_flight_seconds", help), &members)?;
     let help = "Why unscheduled I/O cannot be measured";
     let unknown = all.filter_map(|(disk, traffic)| {
         let why = traffic.unknown_because.as_deref()?;
         Some(([disk, ("reason", why)], Value::Number(1)))
     });
-    devices.family(Gauge, ("unknown", help), unknown)
+    devices.family(Gauge, ("unknown", help), &unknown)
 }

@@ -81,7 +81,7 @@ impl Section<'_, '_> {
         &mut self,
         kind: MetricType,
         (name, help): (&str, &str),
-        samples: impl Iterator<Item = (L, Value<'v>)> + Clone,
+        samples: &(impl Iterator<Item = (L, Value<'v>)> + Clone),
     ) -> fmt::Result {
         let Self(encoder, prefix) = self;
         let old = OLD_NAMES.iter().filter(|(_, new)| *new == name);
@@ -107,7 +107,7 @@ impl Section<'_, '_> {
     ) -> fmt::Result {
         table.iter().try_for_each(|&(name, help, read)| {
             let samples = items.clone().map(|(labels, item)| (labels, value(read(item))));
-            self.family(kind, (name, help), samples)
+            self.family(kind, (name, help), &samples)
         })
     }
 }
