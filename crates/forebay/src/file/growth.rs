@@ -6,6 +6,7 @@ use std::io;
 
 use crate::DirectFile;
 use crate::engine::Operation;
+use crate::page_cache::file_len;
 use crate::sys::lock::Lock;
 
 /// What is known of the length of a growing file, all of whose requests come
@@ -22,13 +23,15 @@ struct Lengths {
     made: u64,
     /// Where the last byte ends that was to be written.
     used: u64,
+    /// The value of `used` before truncations whose outcome is unknown.
+    uncut: u64,
 }
 
 impl Growth {
     /// Of a file that was just opened.
     pub(super) fn of(file: &DirectFile, hint: u64) -> io::Result<Self> {
-        let len = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
-        Ok(Self { hint, lengths: Lock::new(Lengths { made: len, used: len }) })
+        let len = file_len(file)?;
+        Ok(Self { hint, lengths: Lock::new(Lengths { made: len, used: len, uncut: 0 }) })
     }
 
     /// Makes the file long enough for `operation`, which is about to be sent.
@@ -42,6 +45,9 @@ impl Growth {
             Operation::Write { file, offset, .. }
             | Operation::WriteVectored { file, offset, .. } => {
                 let end = end(offset);
+                if lengths.made < end {
+                    lengths.look(file_len(file)?);
+                }
                 if let Some(len) = lengths.ahead_of(end, self.hint) {
                     rustix::fs::ftruncate(file, len)
                         .map_err(|errno| too_long(&errno.into(), len))?;
@@ -49,7 +55,10 @@ impl Growth {
                 }
                 lengths.used = lengths.used.max(end);
             }
-            Operation::Truncate { len, .. } => *lengths = Lengths { made: *len, used: *len },
+            Operation::Truncate { len, .. } => {
+                let uncut = lengths.used.max(lengths.uncut);
+                *lengths = Lengths { made: *len, used: *len, uncut };
+            }
             Operation::Allocate { offset, len, .. } => {
                 lengths.made = lengths.made.max(offset.saturating_add(*len));
             }
@@ -58,13 +67,27 @@ impl Growth {
         Ok(())
     }
 
-    /// Where what was written ends.
-    pub(super) fn used(&self) -> u64 {
-        self.lengths.lock().used
+    /// Where what was written to `file` ends.
+    pub(super) fn used(&self, file: &DirectFile) -> io::Result<u64> {
+        let mut lengths = self.lengths.lock();
+        let len = file_len(file)?;
+        lengths.look(len);
+        // A truncation that lengthens the file may have failed.
+        Ok(lengths.used.min(len))
     }
 }
 
 impl Lengths {
+    /// Takes the present length of the file into account. If it is longer than expected, a truncation
+    /// was cancelled or has failed, and the bytes that it would have cut off are still there.
+    fn look(&mut self, len: u64) {
+        let uncut = std::mem::take(&mut self.uncut);
+        if len > self.made {
+            self.made = len;
+            self.used = self.used.max(uncut.min(len));
+        }
+    }
+
     /// How long to make the file for a write that ends at `end`, if it is too
     /// short: twice as long, so that it is seldom done.
     fn ahead_of(self, end: u64, hint: u64) -> Option<u64> {
@@ -82,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_growing_file_is_doubled_from_the_hint_on() {
-        let mut lengths = Lengths { made: 0, used: 0 };
+        let mut lengths = Lengths::default();
         let mut made = Vec::new();
         for end in (1..=4096).map(|block| block * 4096) {
             if let Some(len) = lengths.ahead_of(end, 1 << 20) {
@@ -92,6 +115,23 @@ mod tests {
         }
         assert_eq!(made, [1, 2, 4, 8, 16]);
         assert_eq!(lengths.ahead_of(1 << 30, 0), Some(1 << 30), "no less than is written");
-        assert_eq!(Lengths { made: 0, used: 0 }.ahead_of(4096, 0), Some(4096), "no hint");
+        assert_eq!(Lengths::default().ahead_of(4096, 0), Some(4096), "no hint");
+    }
+
+    #[test]
+    fn what_a_failed_truncation_left_is_still_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = DirectFile::options().write(true).create(true).direct(false);
+        let file = options.open(dir.path().join("data")).unwrap();
+        rustix::fs::ftruncate(&file, 100).unwrap();
+        let growth = Growth::of(&file, 0).unwrap();
+        let truncate = |len| Operation::Truncate { file: file.clone(), len };
+        for len in [10, 0, 1 << 50] {
+            growth.make_room_for(&truncate(len)).unwrap();
+            assert_eq!(growth.used(&file).unwrap(), 100, "{len}");
+        }
+        growth.make_room_for(&truncate(10)).unwrap();
+        rustix::fs::ftruncate(&file, 10).unwrap();
+        assert_eq!(growth.used(&file).unwrap(), 10, "it has happened");
     }
 }

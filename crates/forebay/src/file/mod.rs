@@ -261,12 +261,11 @@ impl File {
     ///
     /// Cancel safety: as for [`File::allocate`].
     pub fn truncate_to_written(&self, class: &Class) -> Request<io::Result<()>> {
-        match &self.shared.growth {
-            Some(growth) => self.truncate(class, growth.used()),
-            None => {
-                let file = self.direct_file().clone();
-                refused(RequestError::NotGrowing.into(), Operation::SyncAll { file })
-            }
+        let not_growing = || Err(RequestError::NotGrowing.into());
+        let growth = self.shared.growth.as_ref();
+        match growth.map_or_else(not_growing, |growth| growth.used(self.direct_file())) {
+            Ok(len) => self.truncate(class, len),
+            Err(error) => refused(error, Operation::SyncAll { file: self.direct_file().clone() }),
         }
     }
 

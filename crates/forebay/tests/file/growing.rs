@@ -5,13 +5,14 @@ use std::fs;
 use forebay::engine::BackendChoice;
 use forebay::{BufResult, File, FileOptions};
 
-use crate::fixture::{BLOCK, Bed, filled};
+use crate::fixture::{BLOCK, Bed, STUCK, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     it_is_doubled_ahead_of_its_writes_and_trimmed_to_them,
     writes_from_many_threads_lose_nothing_to_its_growth,
     why_it_cannot_grow_is_told_to_the_write_that_needed_it,
     its_length_stays_when_it_is_dropped_and_follows_what_the_program_does,
+    a_write_after_a_cancelled_truncation_cuts_nothing_off,
 }
 
 const HINT: u64 = 4 * BLOCK as u64;
@@ -103,4 +104,18 @@ fn its_length_stays_when_it_is_dropped_and_follows_what_the_program_does(backend
     assert_eq!(len(&bed), 4 * HINT);
     file.truncate_to_written(&bed.class).wait().unwrap();
     assert_eq!(len(&bed), 6 * BLOCK as u64);
+}
+
+fn a_write_after_a_cancelled_truncation_cuts_nothing_off(backend: BackendChoice) {
+    let bed = Bed::with(backend, STUCK, 1);
+    let data = vec![7; 10 * BLOCK];
+    fs::write(bed.path("data"), &data).unwrap();
+    let file = growing(&bed, HINT);
+    let other = bed.scheduler.file_from_fd(fs::File::open(bed.path("data")).unwrap()).unwrap();
+    // A burst lets 32 through, and nothing comes after for an hour.
+    let read = |_| other.read_at(&bed.class, filled(BLOCK, 0), 0);
+    let _before: Vec<_> = (0..100).map(read).collect();
+    drop(file.truncate(&bed.class, 0));
+    let _write = file.write_at(&bed.class, filled(BLOCK, 9), 0);
+    assert_eq!(fs::read(bed.path("data")).unwrap(), data);
 }
