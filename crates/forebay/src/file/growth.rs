@@ -4,6 +4,8 @@
 
 use std::io;
 
+use forebay_driver::Command;
+
 use crate::DirectFile;
 use crate::engine::Operation;
 use crate::page_cache::file_len;
@@ -39,7 +41,7 @@ impl Growth {
     /// The lock is held meanwhile: cut to a length that was worked out before
     /// another write grew it further, the file would lose that.
     pub(super) fn make_room_for(&self, operation: &Operation) -> io::Result<()> {
-        let end = |offset: &u64| offset.saturating_add(operation.transfer_len() as u64);
+        let end = |offset: &u64| offset.saturating_add(operation.bytes());
         let mut lengths = self.lengths.lock();
         match operation {
             Operation::Write { file, offset, .. }
@@ -116,6 +118,20 @@ mod tests {
         assert_eq!(made, [1, 2, 4, 8, 16]);
         assert_eq!(lengths.ahead_of(1 << 30, 0), Some(1 << 30), "no less than is written");
         assert_eq!(Lengths::default().ahead_of(4096, 0), Some(4096), "no hint");
+    }
+
+    #[test]
+    fn room_is_made_for_all_of_a_write_that_linux_cuts_short() {
+        const LEN: usize = 3 << 30;
+        let dir = tempfile::tempdir().unwrap();
+        let options = DirectFile::options().write(true).create(true).direct(false);
+        let file = options.open(dir.path().join("data")).unwrap();
+        let growth = Growth::of(&file, 0).unwrap();
+        // The allocator gives zeros that nobody has touched.
+        let write = Operation::write(file.clone(), 4096, vec![0u8; LEN]);
+        growth.make_room_for(&write).unwrap();
+        assert_eq!(file_len(&file).unwrap(), 4096 + LEN as u64);
+        assert_eq!(growth.used(&file).unwrap(), 4096 + LEN as u64);
     }
 
     #[test]
