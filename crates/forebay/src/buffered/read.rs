@@ -223,7 +223,8 @@ fn read_now(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<
     while done < buffer.len() {
         let mut rest = [IoSliceMut::new(&mut buffer[done..])];
         match preadv2(file, &mut rest, offset + done as u64, ReadWriteFlags::NOWAIT) {
-            Ok(0) => break,
+            // Linux 5.9 and 5.10 also return 0 for pages that are not in memory.
+            Ok(0) => return Ok((done, file_len(file)? <= offset + done as u64)),
             Ok(read) => done += read,
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok((done, false)),

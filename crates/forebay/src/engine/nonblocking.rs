@@ -2,7 +2,6 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use forebay_core::Op;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 
 use super::operation::{Operation, Retries};
@@ -20,12 +19,13 @@ pub(super) fn execute(operation: &mut Operation, retries: &mut Retries) -> Optio
     }
     let file = file.clone();
     match attempt(operation) {
-        Ok(len) if len == wanted || (op == Op::Read && len == 0) => return Some(len),
+        Ok(len) if len == wanted => return Some(len),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
             file.always_blocks();
             return None;
         }
-        // A part of it, or an error that the thread will meet again.
+        // A part of it, or an error that the thread will meet again. A read of 0 bytes need not be the
+        // end of the file: Linux 5.9 and 5.10 also return 0 for pages that are not in memory.
         _ => {}
     }
     retries.count(op);
@@ -83,6 +83,25 @@ mod tests {
         let beyond = execute(&mut Operation::read(file.clone(), 4096, buffer()), &mut retries);
         assert_eq!(beyond, None, "a part of it is for the thread");
         assert_eq!(retries, Retries { reads: u64::from(!refused), writes: 0 });
+    }
+
+    /// As on Linux 5.9 and 5.10.
+    #[test]
+    fn a_read_of_nothing_is_left_to_a_thread() {
+        let (_dir, file) = file(false);
+        rustix::io::pwrite(&file, &[7; 8192], 0).unwrap();
+        let read_nothing = move || {
+            let filter = seccompiler::SeccompFilter::new(
+                [(libc::SYS_preadv2, Vec::new())].into(),
+                seccompiler::SeccompAction::Allow,
+                seccompiler::SeccompAction::Errno(0),
+                std::env::consts::ARCH.try_into().unwrap(),
+            );
+            let program = seccompiler::BpfProgram::try_from(filter.unwrap()).unwrap();
+            seccompiler::apply_filter(&program).unwrap();
+            execute(&mut Operation::read(file, 0, buffer()), &mut Retries::default())
+        };
+        assert_eq!(std::thread::spawn(read_nothing).join().unwrap(), None);
     }
 
     #[test]

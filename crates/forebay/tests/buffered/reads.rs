@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 
-use forebay::{DiskConfig, DiskRates, Op, Scheduler};
+use forebay::{Class, DiskConfig, DiskRates, Op, Scheduler};
 use rustix::fs::{Advice, fadvise};
 use rustix::io::ReadWriteFlags;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 use crate::{Bed, pattern};
 
@@ -42,6 +43,36 @@ fn a_read_has_what_the_file_has_whatever_is_in_memory() {
     assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
     let closed = bed.class.read_at(File::create(bed.dir.path().join("w")).unwrap(), &mut [0], 0);
     assert_eq!(closed.unwrap_err().raw_os_error(), Some(libc::EBADF));
+}
+
+/// As on Linux 5.9 and 5.10: `preadv2` returns 0 where a page is not in memory.
+#[test]
+fn a_read_without_waiting_that_finds_nothing_is_not_the_end_of_the_file() {
+    let bed = Bed::new();
+    let file = bed.file("data");
+    let data = pattern(100_000);
+    file.write_all_at(&data, 0).unwrap();
+    let read = |class: &Class, offset: u64| {
+        let mut read = vec![0; data.len()];
+        let len = class.read_at(&file, &mut read, offset).unwrap();
+        read.truncate(len);
+        read
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let filter = SeccompFilter::new(
+                [(libc::SYS_preadv2, Vec::new())].into(),
+                SeccompAction::Allow,
+                SeccompAction::Errno(0),
+                std::env::consts::ARCH.try_into().unwrap(),
+            );
+            seccompiler::apply_filter(&BpfProgram::try_from(filter.unwrap()).unwrap()).unwrap();
+            for offset in [0, 8192, 99_999, 100_000, 200_000] {
+                let expected = &data[data.len().min(offset)..];
+                assert_eq!(read(&bed.class, offset as u64), expected, "from {offset} on");
+            }
+        });
+    });
 }
 
 #[test]
