@@ -89,10 +89,19 @@ impl Files {
             return;
         }
         self.unheld.push_back(id);
-        if self.unheld.len() > UNHELD_MAX
-            && let Some(first) = self.unheld.pop_front()
-        {
-            self.known.remove(&first);
+        if self.unheld.len() > UNHELD_MAX {
+            self.forget_one();
+        }
+    }
+
+    /// Forgets the oldest file without failed bytes, because failed bytes are known here alone. If all
+    /// files have some, it forgets the oldest.
+    fn forget_one(&mut self) {
+        let is_failed =
+            |id: &FileId| self.known.get(id).is_some_and(|known| known.failures.is_failed());
+        let at = self.unheld.iter().position(|id| !is_failed(id)).unwrap_or(0);
+        if let Some(id) = self.unheld.remove(at) {
+            self.known.remove(&id);
         }
     }
 }
@@ -195,5 +204,18 @@ mod tests {
         assert!(!is_failed(1) && is_failed(3) && is_failed(UNHELD_MAX + 2));
         drop(open);
         assert!(is_failed(0));
+    }
+
+    #[test]
+    fn files_that_were_only_written_push_no_failed_file_out() {
+        let files = Arc::<FailedFiles>::default();
+        let many: Vec<_> = (0..=UNHELD_MAX + 2).map(|_| tempfile::tempfile().unwrap()).collect();
+        drop(failed(&files, &many[0]));
+        for file in &many[1..] {
+            let open = files.open(file.as_fd()).unwrap().unwrap();
+            open.wrote(&(0..10), open.errors());
+        }
+        assert_eq!(files.0.lock().known.len(), UNHELD_MAX);
+        assert!(files.open(many[0].as_fd()).unwrap().unwrap().check(10).is_err());
     }
 }

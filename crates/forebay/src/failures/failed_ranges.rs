@@ -180,6 +180,10 @@ impl FailedRanges {
         !(self.failed.is_empty() && self.unwritten.is_empty())
     }
 
+    pub(super) fn is_failed(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
     /// A range that a writer wrote is failed.
     fn fail_range(&mut self, range: Range<u64>) {
         insert(&mut self.of_writers, range.clone());

@@ -98,6 +98,10 @@ impl FileFailures {
         self.state.lock().ranges.is_needed()
     }
 
+    pub(super) fn is_failed(&self) -> bool {
+        self.state.lock().ranges.is_failed()
+    }
+
     fn begin(&self, scope: Scope) -> WriteBackCall<'_> {
         WriteBackCall { failures: self, number: self.state.lock().ranges.begin(scope) }
     }
