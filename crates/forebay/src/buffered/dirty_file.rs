@@ -63,7 +63,7 @@ impl DirtyFile {
         })
     }
 
-    /// The class that asks for the permits of parts and flushes.
+    /// The class that asks for the permits of parts, flushes and writes that reach the disk at once.
     pub(super) fn asking(&self) -> Class {
         self.asking.lock().clone().unwrap_or_else(|| self.class.clone())
     }

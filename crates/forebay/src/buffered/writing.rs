@@ -113,7 +113,7 @@ impl<F: AsFd> BufferedWriter<F> {
         holder: bool,
     ) -> io::Result<usize> {
         let file = self.dirty_file();
-        let (class, access) = (file.class.clone(), file.access(offset.unwrap_or(0)));
+        let (class, access) = (file.asking(), file.access(offset.unwrap_or(0)));
         let admit = AdmitFuture::required(Class { holder, ..class }, access, buffer.len() as u64);
         let permit = admit.await?;
         let errors = file.failures.errors();

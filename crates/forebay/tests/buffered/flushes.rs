@@ -1,6 +1,7 @@
 //! What a flush is charged with.
 
-use std::os::unix::fs::FileExt;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 use forebay::Op;
 
@@ -61,6 +62,21 @@ fn parts_that_wait_move_to_the_class_that_the_writer_is_given() {
     assert_eq!(bed.admitted(), before);
     let other = forebay::Scheduler::builder().build().unwrap();
     assert!(writer.set_class(&other.default_class()).is_err());
+}
+
+#[test]
+fn writes_that_reach_the_disk_at_once_are_of_the_class_that_the_writer_is_given() {
+    let bed = Bed::new();
+    let mut options = File::options();
+    options.write(true).create(true).custom_flags(libc::O_DSYNC);
+    let file = options.open(bed.dir.path().join("data")).unwrap();
+    let writer = bed.class.buffered_writer(file).unwrap();
+    let higher = bed.scheduler.add_class("higher", 1000).unwrap();
+    writer.write_all_at(&[7; 4096], 0).unwrap();
+    writer.set_class(&higher).unwrap();
+    writer.write_all_at(&[7; 8192], 4096).unwrap();
+    assert_eq!(higher.permit_counters().bytes[Op::Write.index()], 8192);
+    assert_eq!(bed.admitted(), 4096);
 }
 
 /// In a process of its own, as old filters and sandboxes do it.
