@@ -1,6 +1,7 @@
 //! Resolves a path as the kernel does, and asks nothing of a mount that may not answer.
 
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::io::Errno;
 
 use crate::mount_table::MountTable;
-use crate::{DeviceNumber, Machine, Mount};
+use crate::{Backing, DeviceNumber, Machine, Mount};
 
 /// As many links as the kernel follows.
 const LINKS_MAX: u32 = 40;
@@ -60,7 +61,10 @@ pub(crate) fn resolve<'a>(
         let is_crossed = mount.map(|mount| mount.id) != holder.map(|mount| mount.id);
         let is_silent = mount.is_some_and(Mount::may_not_answer);
         let mut device = None;
-        if !is_crossed && !is_silent {
+        if is_crossed && mount.is_some_and(|mount| Backing::of(&mount.kind) == Backing::Memory) {
+            // A container has devices that are mounted one by one.
+            device = machine.metadata(&path).ok().and_then(|metadata| device_of(&metadata));
+        } else if !is_crossed && !is_silent {
             let metadata = machine.metadata(&path)?;
             if metadata.is_symlink() {
                 links += 1;
@@ -70,15 +74,20 @@ pub(crate) fn resolve<'a>(
                 push_steps(&mut rest, &machine.link(&path)?);
                 continue;
             }
-            let is_device = metadata.file_type().is_block_device();
-            device = is_device.then(|| DeviceNumber::of_dev(metadata.rdev()));
+            device = device_of(&metadata);
         }
         visited.push(ResolvedPath { path, mount, device });
     }
     visited.pop().ok_or_else(|| Errno::NOENT.into())
 }
 
-/// One step of a visited.
+/// The number of a block device; nothing for other files.
+fn device_of(metadata: &Metadata) -> Option<DeviceNumber> {
+    let is_device = metadata.file_type().is_block_device();
+    is_device.then(|| DeviceNumber::of_dev(metadata.rdev()))
+}
+
+/// One step of a path.
 enum PathStep {
     Root,
     Up,
@@ -135,6 +144,27 @@ mod tests {
         let code = |path| resolved(path).unwrap_err().raw_os_error();
         assert_eq!(code("/srv/absent"), Some(Errno::NOENT.raw_os_error()));
         assert_eq!(code("/srv/round"), Some(Errno::LOOP.raw_os_error()));
+    }
+
+    #[test]
+    fn a_device_that_is_mounted_alone_is_a_device() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir(root.join("dev")).unwrap();
+        let (kind, mode) = (rustix::fs::FileType::BlockDevice, rustix::fs::Mode::RUSR);
+        let number = rustix::fs::makedev(7, 3);
+        let node = root.join("dev/disk");
+        if let Err(errno) = rustix::fs::mknodat(rustix::fs::CWD, &node, kind, mode, number) {
+            return eprintln!("skipped: this user may not make devices: {errno}");
+        }
+        let table = MountTable::new(
+            "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+             21 20 0:90 / /dev rw - tmpfs tmpfs rw\n\
+             22 21 0:6 /sdb /dev/disk rw - devtmpfs devtmpfs rw\n",
+        );
+        let resolved = resolve(&Machine::new(root), &table, Path::new("/dev/disk")).unwrap();
+        assert_eq!(resolved.mount.map(|mount| mount.id), Some(22));
+        assert_eq!(resolved.device, "7:3".parse().ok());
     }
 
     #[test]
