@@ -20,10 +20,10 @@ use crate::sys::numa;
 /// Shares of untagged work, unless they are changed.
 const DEFAULT_CLASS_SHARES: u32 = 100;
 /// Requests that a queue holds, unless another number is set.
+const REQUESTS_MAX: u32 = 1 << 20;
 /// Places for the I/O groups of disks: of those that there are, of the default disk, and of as many
 /// that are gone and of which permits are still held.
 const PLACES_MAX: usize = 2 * DISKS_MAX + 1;
-const REQUESTS_MAX: u32 = 1 << 20;
 /// Requests that took longer in the disk are reported, unless another time is set.
 const SLOW_FROM: Duration = Duration::from_secs(1);
 
