@@ -3,11 +3,12 @@
 //! What is freed, by unlinking a file or punching a hole into it, is remembered with the log. Once
 //! the log is on the disk, every `sync_period`, with any flush of a file, or early because there
 //! is too much of it, all that was freed by then is discarded at one go: a discard for each
-//! extent, or piece of one, as many in the disk at a time as it takes.
+//! extent, or piece of one, as many in the disk at a time as it takes. Deletes may also write
+//! metadata, with or without discards.
 
 mod areas;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use forebay_core::{DiskModel, DiskRates, ModelError, Op, Time, saturating_nanos};
@@ -32,7 +33,15 @@ pub struct FileSystem {
     pub pending_max: u64,
     /// Discards that are in the disk at a time, at least 1.
     pub in_flight: u64,
+    /// Bytes of metadata that each delete writes, together with the log.
+    pub metadata: u64,
 }
+
+/// XFS writes metadata in pieces of at most [`PIECE`] bytes, [`PIECES`] at a time, unless it is
+/// mounted with another `logbsize` or `logbufs`; a piece is a multiple of [`BLOCK`].
+const PIECE: u64 = 32 << 10;
+const PIECES: usize = 8;
+const BLOCK: u64 = 4096;
 
 impl FileSystem {
     /// The default of [`FileSystem::sync_period`].
@@ -51,6 +60,7 @@ impl FileSystem {
             first_sync: sync_period / 2,
             pending_max: Self::PENDING_MAX,
             in_flight: Self::IN_FLIGHT,
+            metadata: 0,
         }
     }
 }
@@ -78,7 +88,13 @@ pub(crate) struct Mounted {
     pending: u64,
     /// When it is written next for its age; never while there is nothing in it.
     next_sync: Time,
-    /// Flushes in the disk, and how many ranges the log there has once each is done.
+    /// Bytes of metadata that the log does not have, and those that are yet to be sent to the disk.
+    unwritten: u64,
+    unsent: u64,
+    /// Pieces of metadata in the disk, and flushes that wait for them.
+    pieces: BTreeSet<u64>,
+    waiting: Vec<u64>,
+    /// Flushes, and how many ranges the log on the disk has once each is done.
     flushes: BTreeMap<u64, u64>,
     in_flight: u64,
     /// How many commands of its own it has sent.
@@ -98,6 +114,10 @@ impl Mounted {
             taken: 0,
             pending: 0,
             next_sync: Time::MAX,
+            unwritten: 0,
+            unsent: 0,
+            pieces: BTreeSet::new(),
+            waiting: Vec::new(),
             flushes: BTreeMap::new(),
             in_flight: 0,
             sent: 0,
@@ -107,15 +127,19 @@ impl Mounted {
 
     /// Notes that a range is free.
     fn free(&mut self, now: Time, start: u64, len: u64) {
-        if !self.options.discard || len == 0 {
+        let FileSystem { discard, metadata, .. } = self.options;
+        if len == 0 || !discard && metadata == 0 {
             return;
         }
         let end = start.saturating_add(len);
         if self.pending == 0 {
             self.next_sync = self.sync_after(now);
         }
-        self.freed.push_back((start, end));
-        self.noted += 1;
+        if discard {
+            self.freed.push_back((start, end));
+            self.noted += 1;
+        }
+        self.unwritten = self.unwritten.saturating_add(metadata);
         self.pending = self.pending.saturating_add(self.areas.extents(start, end));
         if self.pending >= self.options.pending_max {
             self.sync(now);
@@ -139,11 +163,29 @@ impl Mounted {
         self.flush(now, id);
     }
 
-    /// Sends a flush: what was freed until now may be discarded once it is done.
+    /// Writes the metadata and then flushes: what was freed until now may be discarded after it.
     fn flush(&mut self, now: Time, id: u64) {
         (self.pending, self.next_sync) = (0, Time::MAX);
         self.flushes.insert(id, self.noted);
-        self.disk.submit(now, id, Command { op: Op::Flush, offset: 0, len: 0 });
+        self.unsent = self.unsent.saturating_add(core::mem::take(&mut self.unwritten));
+        self.waiting.push(id);
+        self.write_metadata(now);
+    }
+
+    /// Sends metadata, as many pieces as may be in the disk, and behind the last one the flushes.
+    fn write_metadata(&mut self, now: Time) {
+        while self.unsent > 0 && self.pieces.len() < PIECES {
+            let len = self.unsent.next_multiple_of(BLOCK).min(PIECE);
+            self.unsent = self.unsent.saturating_sub(len);
+            let id = self.own_number();
+            self.pieces.insert(id);
+            self.disk.submit(now, id, Command { op: Op::Write, offset: 0, len });
+        }
+        if self.pieces.is_empty() {
+            for id in self.waiting.drain(..) {
+                self.disk.submit(now, id, Command { op: Op::Flush, offset: 0, len: 0 });
+            }
+        }
     }
 
     fn own_number(&mut self) -> u64 {
@@ -165,6 +207,7 @@ impl Mounted {
             while let Some(completion) = self.disk.poll_completion(next) {
                 self.completed(completion);
             }
+            self.write_metadata(next);
             self.send(next);
         }
     }
@@ -173,6 +216,8 @@ impl Mounted {
     fn completed(&mut self, completion: Completion) {
         if let Some(noted) = self.flushes.remove(&completion.id) {
             self.committed = self.committed.max(noted);
+        } else if self.pieces.remove(&completion.id) {
+            return;
         } else if completion.id & OWN != 0 {
             self.in_flight -= 1;
         }

@@ -130,3 +130,23 @@ fn without_discard_the_disk_learns_nothing() {
     assert_eq!(mounted.next_event(), None);
     assert_eq!(discards(&mut mounted, &seen, 100 * SECOND), []);
 }
+
+#[test]
+fn deletes_write_metadata_in_pieces_before_the_log_is_flushed_with_or_without_discard() {
+    for discard in [false, true] {
+        let metadata = 150 << 10;
+        let (mut mounted, seen) =
+            mounted(FileSystem { discard, metadata, ..FileSystem::default() });
+        unlink(&mut mounted, 0, 0);
+        unlink(&mut mounted, SECOND, 1);
+        assert_eq!(mounted.poll_completion(Time::from_nanos(16 * SECOND)), None);
+        let seen = seen.lock().unwrap();
+        let sent = |op| seen.iter().filter(move |(_, command)| command.op == op);
+        let writes: Vec<_> = sent(Op::Write).map(|(at, c)| (at / 1_000_000, c.len >> 10)).collect();
+        // at most eight pieces of 32 KiB at a time
+        assert_eq!(writes, [vec![(15_000, 32); 8], vec![(15_001, 32), (15_001, 12)]].concat());
+        let flushes: Vec<u64> = sent(Op::Flush).map(|(at, _)| at / 1_000_000).collect();
+        assert_eq!(flushes, [15_002]);
+        assert_eq!(sent(Op::Discard).count(), if discard { 6 } else { 0 });
+    }
+}

@@ -52,6 +52,7 @@
 //!   first_sync: 15s      # the first time; half of the period unless given
 //!   pending_max: 65536   # extents freed after which the log is written early
 //!   in_flight: 1023      # discards in the disk at a time
+//!   metadata: 552        # bytes that each delete writes, with the log; none unless given
 //! ```
 
 mod checks;
