@@ -16,6 +16,8 @@ pub use experiment::{Experiment, Scale, Seed, Setting};
 pub use figure::{Figure, NullModel, PublishedRange, State};
 pub use report::Report;
 
+#[path = "2025-allocation/mod.rs"]
+mod allocation_2025;
 #[path = "2016-bursts/mod.rs"]
 mod bursts_2016;
 #[path = "2024-bursts/mod.rs"]
@@ -123,6 +125,7 @@ pub fn all() -> Vec<Experiment> {
         extent_size_2024::EXPERIMENT,
         paced_2024::EXPERIMENT,
         capacity_2025::EXPERIMENT,
+        allocation_2025::EXPERIMENT,
         parallelism_2025::EXPERIMENT,
         growth_2025::EXPERIMENT,
         raid0_collisions_2025::EXPERIMENT,

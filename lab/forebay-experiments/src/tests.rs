@@ -120,7 +120,7 @@ recorded! {
     queries_2022 latency_2022 compaction_2022
     discard_off_2024 low_extents_2024 high_extents_2024 trim_job_2024 bursts_2024 sync_period_2024
     file_size_2024 extent_size_2024 paced_2024
-    capacity_2025 parallelism_2025 growth_2025 raid0_collisions_2025 raid0_placement_2025 chunk_border_2025
+    capacity_2025 allocation_2025 parallelism_2025 growth_2025 raid0_collisions_2025 raid0_placement_2025 chunk_border_2025
     older_disks_2025
     design_cost design_window design_target design_shards design_settling
 }

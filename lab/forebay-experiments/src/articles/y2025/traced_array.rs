@@ -13,7 +13,7 @@ pub(crate) const MEMBERS: usize = 4;
 /// Bytes of a chunk.
 pub(crate) const CHUNK: u64 = 1 << 20;
 /// Growing files of a simulation are so far apart.
-const FILE_SPACING: u64 = 1 << 40;
+pub(crate) const FILE_SPACING: u64 = 1 << 40;
 
 /// What was recorded of the requests to an array.
 pub(crate) struct ArrayTrace {
