@@ -110,8 +110,10 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 /// On the disk that carries the old peak, which is an input.
 fn figures(seed: Seed, run_seconds: u64) -> Result<Vec<Figure>, String> {
     let disk = Disk::peak()?;
-    let total =
-        |scheduler| bandwidth(&phases::ingestion(seed, &disk, scheduler, run_seconds)?, &INGESTED);
+    let total = |scheduler| {
+        let outcome = phases::ingestion(seed, &disk, scheduler, run_seconds)?;
+        bandwidth(&outcome, &INGESTED)
+    };
     let open = total(&NO_SCHEDULER)?;
     let each = SCHEDULERS.iter().zip(PUBLISHED.into_iter().flatten());
     each.map(|(scheduler, published)| {

@@ -1,5 +1,7 @@
 //! Latency in the queue and in the disk.
 
+use std::sync::Arc;
+
 use forebay_load::recorder::Latencies;
 use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::Outcome;
@@ -58,7 +60,7 @@ impl Load {
         disk: &Disk,
         scheduler: &SchedulerVariant,
         setting: Setting,
-    ) -> Result<Outcome, String> {
+    ) -> Result<Arc<Outcome>, String> {
         let Setting { scale, seed } = setting;
         let (run_seconds, phase_seconds) = seconds(scale);
         match self {
@@ -124,7 +126,8 @@ fn figures(setting: Setting) -> Result<Vec<Figure>, String> {
     let disk = Disk::peak()?;
     let means = |load: Load| {
         let mean = |scheduler| {
-            let latencies = latencies_of(&load.run(&disk, scheduler, setting)?, load.classes().0)?;
+            let outcome = load.run(&disk, scheduler, setting)?;
+            let latencies = latencies_of(&outcome, load.classes().0)?;
             Ok::<_, String>(latencies.disk.mean_ns() / 1e6)
         };
         Ok::<_, String>([mean(&SCHEDULERS[0])?, mean(&SCHEDULERS[1])?, mean(&NO_SCHEDULER)?])

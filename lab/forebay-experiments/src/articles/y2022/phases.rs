@@ -1,5 +1,8 @@
 //! The two loads of the 2022 article: ingestion with compaction, then queries alongside compaction.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
 use forebay_config::Source;
 use forebay_core::{DiskModel, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, Time};
 use forebay_report::{Chart, Mark};
@@ -95,7 +98,7 @@ impl SchedulerVariant {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum PolicyKind {
     NoScheduler,
     LittlesLaw,
@@ -103,7 +106,7 @@ enum PolicyKind {
     PaceWindow,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum CostVariant {
     /// As the rates of the disk say.
     Exact,
@@ -194,8 +197,8 @@ pub(crate) fn ingestion(
     disk: &Disk,
     scheduler: &SchedulerVariant,
     seconds: u64,
-) -> Result<Outcome, String> {
-    simulate(seed, disk, scheduler, &format!("{CLIENT_JOBS}{COMPACTION_JOBS}"), seconds, Vec::new())
+) -> Result<Arc<Outcome>, String> {
+    once(seed, disk, scheduler, &format!("{CLIENT_JOBS}{COMPACTION_JOBS}"), seconds, Vec::new())
 }
 
 /// Three phases of queries, while compaction takes what is left.
@@ -204,7 +207,7 @@ pub(crate) fn queries(
     disk: &Disk,
     scheduler: &SchedulerVariant,
     phase_seconds: u64,
-) -> Result<Outcome, String> {
+) -> Result<Arc<Outcome>, String> {
     let mut jobs = COMPACTION_JOBS.to_owned();
     let mut schedule = Vec::new();
     for (index, rate) in QUERY_RATES.into_iter().enumerate() {
@@ -222,12 +225,33 @@ pub(crate) fn queries(
         });
     }
     // a quiet phase before, between and after
-    simulate(seed, disk, scheduler, &jobs, 7 * phase_seconds, schedule)
+    once(seed, disk, scheduler, &jobs, 7 * phase_seconds, schedule)
 }
 
 /// When a phase of queries begins; each is followed by as long a pause.
 pub(crate) fn phase_start(index: usize, phase_seconds: u64) -> Time {
     Time::from_nanos((2 * index as u64 + 1) * phase_seconds * 1_000_000_000)
+}
+
+type Run = Arc<OnceLock<Result<Arc<Outcome>, String>>>;
+
+/// [`simulate`]; what several experiments report on is simulated once.
+fn once(
+    seed: Seed,
+    disk: &Disk,
+    scheduler: &SchedulerVariant,
+    jobs: &str,
+    seconds: u64,
+    schedule: Vec<Period>,
+) -> Result<Arc<Outcome>, String> {
+    static RUNS: Mutex<BTreeMap<String, Run>> = Mutex::new(BTreeMap::new());
+    let SchedulerVariant { policy, costs, polling, .. } = scheduler;
+    let all = format!("{seed:?} {} {policy:?} {costs:?} {polling:?} {seconds} {jobs}", disk.name);
+    let mut runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = Arc::clone(runs.entry(all).or_default());
+    drop(runs);
+    let outcome = || simulate(seed, disk, scheduler, jobs, seconds, schedule).map(Arc::new);
+    run.get_or_init(outcome).clone()
 }
 
 fn simulate(
