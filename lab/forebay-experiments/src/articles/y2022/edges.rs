@@ -209,33 +209,26 @@ pub(crate) fn edges(
     millis: u64,
 ) -> Result<[f64; 3], String> {
     let fibers = u64::from(SHARDS) * READ_FIBERS;
-    let mut tried = BTreeMap::new();
+    let mut tried: BTreeMap<u64, Option<f64>> = BTreeMap::new();
     let mut most = [0.0; 3];
-    // a tighter bound holds up to fewer reads
-    let mut beyond = STEPS + 1;
     for (most, (_, bound)) in most.iter_mut().zip(EDGES) {
-        let (mut kept, mut lost) = (0, beyond);
+        let is_kept = |p95: Option<f64>| p95.is_some_and(|p95| p95 <= bound);
+        // the steps that were tried for a looser bound
+        let first_lost = tried.iter().find(|&(_, &p95)| !is_kept(p95));
+        let mut lost = first_lost.map_or(STEPS + 1, |(&step, _)| step);
+        let mut kept = tried.range(..lost).next_back().map_or(0, |(&step, _)| step);
         while lost - kept > 1 {
             let step = u64::midpoint(kept, lost);
-            let p95 = match tried.get(&step) {
-                Some(&p95) => p95,
-                None => latencies(
-                    seed,
-                    disk,
-                    (of_step * step as f64) as u64 / fibers,
-                    writes_mb,
-                    millis,
-                )?
-                .map(|(_, p95)| p95),
-            };
+            let reads = (of_step * step as f64) as u64 / fibers;
+            let p95 = latencies(seed, disk, reads, writes_mb, millis)?.map(|(_, p95)| p95);
             tried.insert(step, p95);
-            match p95 {
-                Some(p95) if p95 <= bound => kept = step,
-                _ => lost = step,
+            if is_kept(p95) {
+                kept = step;
+            } else {
+                lost = step;
             }
         }
         *most = of_step * kept as f64;
-        beyond = kept + 1;
     }
     Ok(most)
 }
