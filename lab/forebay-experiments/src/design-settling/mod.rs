@@ -190,7 +190,8 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         Scale::Full => 25,
     };
     let (disks, seeds) = match scale {
-        Scale::Short => (&DISKS[2..3], 1),
+        // one of few requests per second
+        Scale::Short => (&DISKS[3..4], 1),
         Scale::Full => (&DISKS[..], 3),
     };
     let mut report = Report::default();
