@@ -68,7 +68,25 @@ macro_rules! experiment {
 }
 pub(crate) use experiment;
 
+/// Those that take longest, the longest first; 2022-latency simulates what other experiments of its
+/// article report on too.
+pub(crate) const LONGEST: [&str; 8] = [
+    "2022-latency",
+    "2022-half-duplex",
+    "2024-sync-period",
+    "design-target",
+    "design-window",
+    "2022-second-disk",
+    "2016-shares",
+    "2022-hard-disk",
+];
+
 impl Experiment {
+    /// Its place among all, by the time that it takes: longest first.
+    pub fn place_by_length(&self) -> usize {
+        LONGEST.iter().position(|&name| name == self.name).unwrap_or(LONGEST.len())
+    }
+
     /// Repeats it.
     ///
     /// # Errors

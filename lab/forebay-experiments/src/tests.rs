@@ -5,6 +5,7 @@ use std::path::Path;
 use forebay_report::Table;
 
 use super::*;
+use crate::experiment::LONGEST;
 use crate::figure::number;
 use crate::known::Known;
 
@@ -140,6 +141,13 @@ fn every_folder_with_a_report_is_an_experiment_of_its_name() {
     let folders: BTreeSet<String> = with_report.map(name).collect();
     let listed = all().iter().map(|experiment| experiment.name.to_owned()).collect();
     assert_eq!(folders, listed);
+}
+
+#[test]
+fn the_longest_are_experiments() {
+    for (place, name) in LONGEST.iter().enumerate() {
+        assert_eq!(find(name).map(|found| found.place_by_length()), Some(place), "{name}");
+    }
 }
 
 #[test]

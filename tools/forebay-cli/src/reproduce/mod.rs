@@ -175,7 +175,8 @@ fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
     names.iter().map(find).collect()
 }
 
-/// Repeats them side by side; they come out in their order, whichever is done first.
+/// Repeats them side by side, the longest first; they come out in their order, whichever is done
+/// first.
 fn repeat_all(
     chosen: &[Experiment],
     setting: Setting,
@@ -183,15 +184,17 @@ fn repeat_all(
 ) -> Result<Vec<RepeatedExperiment>, Failure> {
     let threads = threads.map_or_else(thread::available_parallelism, Ok);
     let threads = threads.map_or(1, NonZero::get).min(chosen.len());
+    let mut order: Vec<(usize, Experiment)> = chosen.iter().copied().enumerate().collect();
+    order.sort_by_key(|(_, experiment)| experiment.place_by_length());
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..threads {
-            let (sender, next) = (sender.clone(), &next);
+            let (sender, next, order) = (sender.clone(), &next, &order);
             scope.spawn(move || {
                 loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(&experiment) = chosen.get(at) else { break };
+                    let next = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&(at, experiment)) = order.get(next) else { break };
                     // the receiver is there until all threads have ended
                     let _ = sender.send((at, repeat(experiment, setting)));
                 }
