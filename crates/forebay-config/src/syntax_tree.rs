@@ -310,8 +310,7 @@ impl<'a> Builder<'_, 'a> {
         let node = self.push(at, anchor, kind)?;
         self.open.push(Container { node, next });
         if self.open.len() > DEPTH_MAX {
-            let message = format!("nested deeper than {DEPTH_MAX} levels; is this the right file?");
-            return Err(ConfigError::at(self.file, at, None, message));
+            return Err(ConfigError::at(self.file, at, None, too_deep()));
         }
         Ok(())
     }
@@ -373,6 +372,10 @@ fn is_grouped(text: &str) -> bool {
     digits.contains('_') && digits.split('_').all(|group| !group.is_empty() && is_group(group))
 }
 
+fn too_deep() -> String {
+    format!("nested deeper than {DEPTH_MAX} levels; is this the right file?")
+}
+
 /// The error of a text that the parser refuses at this position.
 fn invalid(file: &str, text: &str, at: Position, info: &str) -> ConfigError {
     if let Some(kind) = text_kind::of(text) {
@@ -402,6 +405,10 @@ fn invalid(file: &str, text: &str, at: Position, info: &str) -> ConfigError {
             "the line is indented by a blank that is no space (U+{code:04X}); use plain spaces"
         );
         return ConfigError::at(file, at, None, message);
+    }
+    // the parser has a bound of its own, which text before the bound of this crate can exceed
+    if info.starts_with("recursion limit") {
+        return ConfigError::at(file, at, None, too_deep());
     }
     let message = format!(
         "not valid YAML: {}; check the quotes, the brackets and the indentation (spaces, no tabs)",

@@ -57,10 +57,24 @@ fn nesting() {
     let brackets = format!("{}{}", "[".repeat(40), "]".repeat(40));
     assert_eq!(refused(&brackets), format!("f:1:33: {deep}"));
     assert_eq!(refused(&"- ".repeat(40)), format!("f:1:65: {deep}"));
+    assert!(refused(&"[".repeat(300)).ends_with(deep));
     for sign in ["[", "{", "- ", "? ", "{a: ", "[? ", "!t [", "&a ["] {
         for count in [100, 10_000, 200_000] {
             assert_ne!(refused(&sign.repeat(count)), "accepted", "{count} times {sign}");
         }
+    }
+}
+
+#[test]
+fn the_parser_says_what_is_wrong() {
+    for (text, reason) in [
+        ("- name: [\n", "unclosed bracket '['"),
+        ("a: \"b\n", "unclosed quote"),
+        ("a: b: c\n", "mapping values are not allowed"),
+    ] {
+        let said = refused(text);
+        let (_, found) = said.split_once("not valid YAML: ").unwrap();
+        assert!(!found.starts_with(';') && found.contains(reason), "{said}");
     }
 }
 
