@@ -4,6 +4,7 @@ mod axis;
 mod legend;
 mod style;
 
+use plotters::coord::ranged1d::Ranged;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
@@ -55,6 +56,7 @@ fn following_the_page(drawn: &str) -> String {
 fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawError> {
     let points = || chart.series.iter().flat_map(|series| &series.points);
     let along = Axis::over(points().map(|point| point.0), chart.scale);
+    let across = along.range();
     let up = axis::extent(points().map(|point| point.1).chain([chart.reaches]));
     let top = up.end;
     let mut plane = ChartBuilder::on(area)
@@ -77,7 +79,9 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawError> {
         let point_size = if chart.scale == Scale::Doubling { 3 } else { 0 };
         plot(&mut plane, series, colour(index), point_size)?;
     }
-    for (place, (name, x)) in chart.marks.iter().enumerate() {
+    // a run may end before what a mark stands for
+    let marks = chart.marks.iter().filter(|(_, x)| across.contains(x));
+    for (place, (name, x)) in marks.enumerate() {
         let style = BLACK.mix(0.6).stroke_width(1);
         plane.draw_series(DashedLineSeries::new([(*x, 0.0), (*x, top)], 4, 4, style))?;
         let height = top * (0.97 - 0.08 * place as f64);
@@ -121,6 +125,16 @@ mod tests {
         // what is drawn in white and black, and nothing else, has another colour then
         for colour in ["fill=\"#FFFFFF\"", "fill=\"#000000\"", "stroke=\"#000000\""] {
             assert!(drawn.contains(colour) && style.contains(&format!("[{colour}]")), "{colour}");
+        }
+    }
+
+    #[test]
+    fn a_mark_beyond_the_points_is_not_drawn() {
+        let chart = Chart::new("x", "x", "y").with("a", Mark::Line, vec![(0.0, 1.0), (1.0, 2.0)]);
+        let marked = |x| svg(&chart.clone().marked("measured", x)).unwrap();
+        assert!(marked(0.5).contains("measured"));
+        for x in [2.0, 1e300, -1.0, f64::NAN] {
+            assert!(!marked(x).contains("measured"), "{x}");
         }
     }
 

@@ -7,6 +7,7 @@ mod figures;
 mod in_region;
 mod page;
 mod picture;
+mod results;
 mod slowdown;
 
 #[cfg(test)]
@@ -15,16 +16,13 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use forebay_load::results::model::{Comparison, Report, RunResult, VERSION};
-use serde_json::error::Category;
 
 use crate::console::print;
 use crate::failure::Failure;
 use crate::whole_file;
 pub(crate) use page::{html, on_one_scale};
 use picture::picture;
-
-/// The longest results that are read, in bytes. Those of a run over time have some 100 KiB.
-const RESULTS_BYTES_MAX: usize = 64 << 20;
+pub(crate) use results::read;
 
 /// Make a page from results that `bench` or `sim run` printed with --format json.
 ///
@@ -78,20 +76,4 @@ fn last_of(report: Report) -> RunResult {
             scheduled
         }
     }
-}
-
-/// The results in a file.
-pub(crate) fn read(path: &Path) -> Result<Report, Failure> {
-    let name = path.display();
-    let text = forebay_config::read_at_most(path, RESULTS_BYTES_MAX)?;
-    serde_json::from_str(&text).map_err(|error| {
-        let found = match error.classify() {
-            Category::Data => String::from("this is JSON, but of something else"),
-            Category::Io | Category::Syntax | Category::Eof => format!("not valid JSON: {error}"),
-        };
-        Failure::Input(format!(
-            "{name}: these are no results of `bench` or `sim run`: {found}; save what they print \
-             with --format json"
-        ))
-    })
 }

@@ -136,6 +136,46 @@ fn files_that_are_no_results_are_told_by_what_they_are() {
     missing.complains(2, &["/nowhere/a.json: cannot be read", "check the path"]);
 }
 
+/// The results of the format's golden file, changed.
+fn changed(change: impl FnOnce(&mut serde_json::Value)) -> String {
+    let golden = include_str!("../../../../lab/forebay-load/tests/golden/run.json");
+    let mut results = serde_json::from_str(golden).unwrap();
+    change(&mut results);
+    results.to_string()
+}
+
+#[test]
+fn results_whose_figures_cannot_be_are_refused_with_their_place() {
+    let lab = Lab::new();
+    let counts = "5:18446744073709551615 9:18446744073709551615";
+    let files = [
+        ("version.json", changed(|of| of["version"] = 2.into()), "version 2 of their format"),
+        ("negative.json", changed(|of| of["duration_seconds"] = (-5).into()), "`duration_seconds`"),
+        (
+            "counts.json",
+            changed(|of| {
+                let interval = serde_json::json!({"requests": 1, "bytes": 1, "latency_ns": counts});
+                of["classes"][0]["intervals"] = vec![interval; 20].into();
+            }),
+            "`classes[0].intervals[0].latency_ns`",
+        ),
+        (
+            "large.json",
+            changed(|of| of["classes"][0]["requests"] = u64::MAX.into()),
+            "`classes[0].requests` is 18446744073709551615",
+        ),
+    ];
+    for (name, text, says) in files {
+        let file = lab.file(name, &text);
+        let named = format!("{}: ", file.display());
+        let out = lab.dir.path().join("page.html");
+        run(forebay().arg("report").arg(&file).arg("--out").arg(out)).complains(2, &[&named, says]);
+        let diff = run(forebay().args(["bench", "--diff"]).arg(&file).arg(&file));
+        diff.complains(2, &[&named, says]);
+    }
+    lab.assert_nothing_left();
+}
+
 #[test]
 fn a_negative_number_is_refused_as_one() {
     let lab = Lab::new();
