@@ -252,20 +252,27 @@ impl LoadOptions {
             && let Some(option) = self.control.given()
         {
             return Err(Failure::Input(format!("{option} is for --policy pace+window")));
+        self.check_policy()?;
         }
-        let heeds =
-            self.policy == PolicyName::PaceWindow && !matches!(self.control(), Control::Fixed(_));
+        let stated = || disk.properties.as_ref()?.latency_target;
+        let target = self.latency_target.map_or_else(stated, |TargetOption(target)| target);
+        TargetBelowBase::check(target, disk.base_latency)
+            .map_err(|error| Failure::Input(error.to_string()))?;
+        Ok(target.filter(|_| self.heeds_target()))
+    }
+
+    /// Whether the policy can hold a latency target.
+    fn heeds_target(&self) -> bool {
+        self.policy == PolicyName::PaceWindow && !matches!(self.control(), Control::Fixed(_))
+    }
+
+    /// Whether the other options are for the policy: better known before anything is measured.
+    pub(crate) fn check_policy(&self) -> Result<(), Failure> {
         match self.latency_target {
-            Some(TargetOption(Some(target))) if !heeds => Err(Failure::Input(format!(
-                "--latency-target {target} is for --policy pace+window without --fixed"
-            ))),
-            asked => {
-                let stated = || disk.properties.as_ref()?.latency_target;
-                let target = asked.map_or_else(stated, |TargetOption(target)| target);
-                TargetBelowBase::check(target, disk.base_latency)
-                    .map_err(|error| Failure::Input(error.to_string()))?;
-                Ok(target.filter(|_| heeds))
-            }
+            Some(TargetOption(Some(target))) if !self.heeds_target() => Err(Failure::Input(
+                format!("--latency-target {target} is for --policy pace+window without --fixed"),
+            )),
+            _ => Ok(()),
         }
     }
 

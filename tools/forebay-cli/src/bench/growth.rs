@@ -1,7 +1,7 @@
 //! `forebay bench --grow`: files that grow in different ways.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use forebay_config::ByteSize;
@@ -45,7 +45,8 @@ pub(super) struct GrowthOptions {
 #[derive(Debug, Serialize)]
 struct Report {
     version: u32,
-    dir: PathBuf,
+    /// As it is shown: a path may be no text.
+    dir: String,
     growth: Vec<Grown>,
 }
 
@@ -62,6 +63,9 @@ impl GrowthOptions {
         format: Format,
         page: Option<&Path>,
     ) -> Result<(), Failure> {
+        if format == Format::Yaml {
+            return Err(Failure::Input("--grow has --format text and json".into()));
+        }
         let ByteSize(file_bytes) = self.grow_size;
         let request = u32::try_from(self.grow_request.0).ok();
         let request = request.filter(|&bytes| bytes > 0 && u64::from(bytes).is_multiple_of(512));
@@ -86,36 +90,35 @@ impl GrowthOptions {
                 ));
                 let what = Growth { dir: dir.to_owned(), files, file_bytes, request_bytes };
                 let grown = grow(&what, strategy, &|| interrupt.is_raised());
-                growth.push(grown.map_err(|error| failed(dir, strategy, &error))?);
+                growth.push(grown.map_err(|error| failed(dir, strategy, error))?);
             }
         }
-        let report = Report { version: 1, dir: dir.to_owned(), growth };
-        if let Some(path) = page {
-            whole_file::put(path, &html(&report)?)?;
-        }
-        match format {
-            Format::Text => print(&table(&report.growth).to_string()),
-            Format::Json => print(&json(&report)?),
-            Format::Yaml => Err(Failure::Input("--grow has --format text and json".into())),
-        }
+        let report = Report { version: 1, dir: dir.display().to_string(), growth };
+        print(&match format {
+            Format::Json => json(&report)?,
+            _ => table(&report.growth).to_string(),
+        })?;
+        page.map_or(Ok(()), |path| whole_file::put(path, &html(&report)?))
     }
 }
 
-fn failed(dir: &Path, strategy: Strategy, error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::Interrupted => Failure::Interrupted,
-        _ => Failure::Run(format!(
-            "cannot grow files in `{}` by {strategy}: {error}; --grow=append,truncate leaves out \
-             the others",
-            dir.display()
-        )),
+fn failed(dir: &Path, strategy: Strategy, error: io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::Interrupted {
+        return Failure::Interrupted;
     }
+    let (dir, error) = (dir.display(), whole_file::nameless(error));
+    Failure::Run(format!(
+        "cannot grow files in `{dir}` by {strategy}: {error}; --grow=append,truncate leaves out \
+         the others"
+    ))
 }
 
 fn check_space(dir: &Path, needed: u64) -> Result<(), Failure> {
     let shown = dir.display();
-    let space = rustix::fs::statvfs(dir)
-        .map_err(|error| Failure::Input(format!("cannot use `{shown}`: {error}")))?;
+    let space = rustix::fs::statvfs(dir).map_err(|error| {
+        let todo = "name a directory that exists with --dir";
+        Failure::Input(format!("cannot use `{shown}`: {error}; {todo}"))
+    })?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);
     if space.f_blocks == 0 || free >= needed {
         return Ok(());
@@ -128,7 +131,7 @@ fn check_space(dir: &Path, needed: u64) -> Result<(), Failure> {
 }
 
 fn html(report: &Report) -> Result<String, Failure> {
-    let title = format!("How files grow in {}", report.dir.display());
+    let title = format!("How files grow in {}", report.dir);
     let mut page = Page::new(&format!("forebay bench: {title}"));
     page.title(&title);
     page.table(&table(&report.growth));

@@ -152,6 +152,7 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
     load.check_report()?;
     let jobs = load.job_file(jobs_path, load.shard_count())?;
     let target = RunTarget::of(&options.dir, options.overwrite_device, options.share_device)?;
+    load.check_policy()?;
     let given = options.given_properties(&target)?;
     Storage::check(&target, &jobs)?;
     let backend = options.backend(&target);
@@ -165,6 +166,8 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
             Probe { target: &target, shard_count, backend, interrupt }.measure()?
         }
     };
+    // refused before any data is written
+    let latency_target = load.latency_target(&disk)?;
     let storage = Storage::make(&target, &jobs, backend, &interrupt)?;
     let (report, failed) = run_load(
         &Plan {
@@ -177,7 +180,7 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
                 Some(_) => load.policy(disk.base_latency),
                 None => Policy::Unlimited,
             },
-            latency_target: load.latency_target(&disk)?,
+            latency_target,
             control: load.control(),
             order: load.order(),
             topology: options.topology,

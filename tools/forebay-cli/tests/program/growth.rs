@@ -1,5 +1,7 @@
 //! `forebay bench --grow`.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use super::process::run;
@@ -34,6 +36,25 @@ fn files_that_grow_are_compared_and_removed() {
     assert_eq!(ended.stdout.lines().count(), 6, "{}", ended.stdout);
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ended.stdout);
     assert_eq!(std::fs::read_dir(place).unwrap().count(), 0);
+}
+
+#[test]
+fn a_format_that_growth_does_not_have_is_refused_before_anything_grows() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().to_str().unwrap();
+    let ended = run(&mut bench(&["--grow", "--format", "yaml", "--dir", dir]));
+    ended.complains(2, &["--format text and json"]);
+    assert!(!ended.stderr.contains("growing"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_directory_whose_name_is_no_text_is_in_results_as_it_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join(OsStr::from_bytes(b"n\xff"));
+    std::fs::create_dir(&place).unwrap();
+    let mut command = bench(&["--grow=append", "--grow-size", "128KiB", "--grow-files", "2"]);
+    let found = run(command.args(["--format", "json", "--dir"]).arg(&place)).results();
+    assert_eq!(found["dir"], place.display().to_string());
 }
 
 #[test]

@@ -177,6 +177,22 @@ fn results_whose_figures_cannot_be_are_refused_with_their_place() {
 }
 
 #[test]
+fn options_that_are_not_for_the_policy_are_refused_before_anything_is_written() {
+    let lab = Lab::new();
+    for options in [
+        ["--policy", "none", "--latency-target", "p95=1ms"],
+        ["--policy", "2016", "--control", "rates"],
+    ] {
+        for mut bench in [lab.bench(MIXED), lab.bare_bench(MIXED)] {
+            let ended = run(bench.arg("--dir").arg(lab.dir.path()).args(options));
+            ended.complains(2, &["is for --policy pace+window"]);
+            assert!(!ended.stderr.contains("probing"), "{}", ended.stderr);
+            assert!(!ended.stderr.contains("writing"), "{}", ended.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_negative_number_is_refused_as_one() {
     let lab = Lab::new();
     for (option, value) in
