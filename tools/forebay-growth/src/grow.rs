@@ -1,12 +1,11 @@
 //! Files that grow at once.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
-use std::{fmt, fs};
 
 use clap::ValueEnum;
 use forebay::{AlignedBuf, DirectFile, FileExtent};
@@ -58,15 +57,6 @@ pub struct Grown {
     pub extents_at_1mib: u64,
 }
 
-/// A directory that goes with all that is in it.
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Grows the files, until `is_cancelled` returns true.
 ///
 /// # Errors
@@ -76,13 +66,13 @@ pub fn grow(
     strategy: Strategy,
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> io::Result<Grown> {
-    let name = format!(".forebay-growth-{}", process::id());
-    let dir = Directory(growth.dir.join(name));
-    fs::create_dir(&dir.0)?;
+    // a number of the process would not do: in another container it may be that of another one
+    let dir = tempfile::Builder::new().prefix(".forebay-growth-").tempdir_in(&growth.dir)?;
     let request = u64::from(growth.request_bytes.max(1));
     let file_bytes = growth.file_bytes.max(1).next_multiple_of(request);
     let files = growth.files.clamp(1, FILES_MAX);
-    let open = |number: u32| Growing::open(&dir.0.join(number.to_string()), strategy, file_bytes);
+    let open =
+        |number: u32| Growing::open(&dir.path().join(number.to_string()), strategy, file_bytes);
     let growing = (0..files).map(open).collect::<io::Result<Vec<_>>>()?;
     // without names nothing is left of them, however this ends
     drop(dir);
@@ -202,6 +192,8 @@ impl fmt::Display for Strategy {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, process};
+
     use super::*;
 
     const MIB: u64 = 1 << 20;
@@ -230,6 +222,19 @@ mod tests {
                 assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
             }
         }
+    }
+
+    /// As in another container, where a process may have the same number.
+    #[test]
+    fn the_directory_of_another_process_is_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let other = place.path().join(format!(".forebay-growth-{}", process::id()));
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("0"), "data").unwrap();
+        let dir = place.path().to_owned();
+        let growth = Growth { dir, files: 1, file_bytes: 4096, request_bytes: 4096 };
+        grow(&growth, Strategy::Append, &|| false).unwrap();
+        assert_eq!(fs::read_to_string(other.join("0")).unwrap(), "data");
     }
 
     #[test]
