@@ -198,8 +198,10 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
     )?;
     drop(storage);
     let what = format!("{} on {}", jobs_path.display(), options.dir.display());
-    load.write_report(&what, &report)?;
-    shown(options, &report, failed, old.as_ref())
+    // results are shown even if there is no room for the page
+    let written = load.write_report(&what, &report);
+    let done = shown(options, &report, failed, old.as_ref());
+    written.and(done)
 }
 
 /// Shows `report`, of which this many requests may have failed, and what it is alongside `old`.

@@ -75,9 +75,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let repeated = repeat_all(&chosen, setting, options.threads)?;
     let results = Results::of(&repeated, setting);
-    let written = write(options, &repeated, &results)?;
+    // results are shown even if there is no room for the pages
+    let written = write(options, &repeated, &results);
     if options.json || options.format == Format::Json {
-        return print(&json(&results)?);
+        print(&json(&results)?)?;
+        return written.map(drop);
     }
     print(&summary::text(&repeated))?;
     for RepeatedExperiment { experiment: Experiment { name, alias, title, .. }, report, .. } in
@@ -85,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     {
         print(&format!("{name} ({alias}): {title}\n{report}\n"))?;
     }
-    for page in written {
+    for page in written? {
         print(&format!("{}\n", page.display()))?;
     }
     Ok(())

@@ -79,16 +79,16 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     } else {
         Report::Run(Box::new(one(policy)?))
     };
-    if let (Some(path), Some(trace)) = (&options.page, &trace) {
-        options.write_page(path, &spec, &report, trace)?;
-    }
-    load.write_report(&format!("{name} on {}", spec.name()), &report)?;
     let seconds = start.elapsed().as_secs_f64();
     note(format_args!(
         "{requests} requests simulated in {seconds:.1} s, {:.2} million per second",
         requests as f64 / seconds / 1e6
     ));
-    print(&load.format.render(&report)?)
+    print(&load.format.render(&report)?)?;
+    if let (Some(path), Some(trace)) = (&options.page, &trace) {
+        options.write_page(path, &spec, &report, trace)?;
+    }
+    load.write_report(&format!("{name} on {}", spec.name()), &report)
 }
 
 /// Whether the disk would take the requests of the jobs; why not, if not.

@@ -118,3 +118,27 @@ fn errors_of_the_disk_are_counted() {
     ended.complains(1, &["requests failed", "cannot read", &device, "Input/output error"]);
     assert!(ended.stdout.contains("requests failed"), "{}", ended.stdout);
 }
+
+#[test]
+fn results_are_shown_even_if_there_is_no_room_for_the_page() {
+    let (lab, pages) = (Lab::new(), Lab::new());
+    let jobs = lab.file("jobs.yaml", MIXED);
+    let trace = lab.file("trace.txt", "8,0 0 1 0.000000001 7 Q W 8 + 8 [x]\n");
+    let page = pages.dir.path().join("page.html");
+    let simulated = ["sim", "run", "--disk", "gp3", "--duration", "10ms", "--warmup", "0s"];
+    let simulated = [&simulated[..], &[jobs.to_str().unwrap()]].concat();
+    let traced = ["trace", "requests", "--from", trace.to_str().unwrap()];
+    let of_page = |arguments: &[&str], option: &str| {
+        // no file can be as large as a page
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$@\"", "sh"]);
+        limited.arg(env!("CARGO_BIN_EXE_forebay")).args(arguments).arg(option).arg(&page);
+        let ended = run(&mut limited);
+        ended.complains(1, &["cannot write", "page.html"]);
+        pages.assert_nothing_left();
+        ended.stdout
+    };
+    assert!(of_page(&simulated, "--report").contains("reads"));
+    assert!(of_page(&simulated, "--page").contains("reads"));
+    assert!(of_page(&traced, "--report").contains("requests"));
+}

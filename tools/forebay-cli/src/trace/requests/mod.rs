@@ -86,8 +86,8 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
     };
     if let Some(path) = &options.report {
         whole_file::put(path, &page::html(&report)?)?;
-    }
     options.output.put(&report, || text::text(&report))?;
+    }
     Ok(code)
 }
 
