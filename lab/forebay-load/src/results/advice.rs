@@ -40,6 +40,7 @@ fn trade(verdict: &Verdict, scheduled: &RunResult, lost: f64) -> &'static str {
             "This disk needs no scheduler under this load: it is no slower without one.\n"
         }
         VerdictKind::TooShort => "",
+        VerdictKind::Failures => "Remove the cause of the failures, and run the load again.\n",
         VerdictKind::Overload => {
             "Try more shares for that job, `--latency-target p95=TIME`, or a lower rate.\n"
         }
@@ -148,6 +149,7 @@ mod tests {
             VerdictKind::NoContention,
             VerdictKind::Redistribution,
             VerdictKind::Loss,
+            VerdictKind::Failures,
         ];
         let lines = |text: &str| text.lines().map(|line| line.chars().count()).max();
         for kind in kinds {

@@ -21,6 +21,9 @@ const REQUESTS_MOVED_MIN: f64 = 10.0;
 /// done at the end.
 const OVERDUE_PART_MIN: f64 = 0.1;
 
+/// Where a larger part of the requests of a job failed, the rest is not its load.
+const FAILED_PART_MAX: f64 = 0.05;
+
 /// What a comparison comes to. Displays as a few lines of plain words, none of them longer than 80
 /// characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub enum VerdictKind {
     /// No percentile fell by more than 20 % and no bandwidth rose, and some was lost, or a
     /// percentile rose.
     Loss,
+    /// More than 5 % of the requests of a job failed: figures are of the others only.
+    Failures,
     /// Too few requests of a job to say anything, where nothing is to be said of the others.
     TooShort,
 }
@@ -58,9 +63,9 @@ pub fn verdict(comparison: &Comparison) -> Verdict {
     let total = [total_bandwidth(before), total_bandwidth(after)].map(|total| total as f64);
     let kind = kind_of(&pairs, ratio(total));
     let mut sentences = vec![first_sentence(&kind, &pairs)];
-    let says_nothing_else =
-        matches!(kind, VerdictKind::NoContention | VerdictKind::Overload | VerdictKind::TooShort);
-    if !says_nothing_else {
+    let says_more =
+        matches!(kind, VerdictKind::Gain(_) | VerdictKind::Redistribution | VerdictKind::Loss);
+    if says_more {
         sentences.push(format!("Total bandwidth: {}.", from_to(total, megabytes, " MB/s")));
         let judged = judged(&pairs).filter(|(_, latency)| latency.loses());
         let worst = judged.max_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()));
@@ -75,6 +80,9 @@ pub fn verdict(comparison: &Comparison) -> Verdict {
 }
 
 fn kind_of(pairs: &[ClassPair<'_>], total_ratio: f64) -> VerdictKind {
+    if pairs.iter().any(ClassPair::failed) {
+        return VerdictKind::Failures;
+    }
     if let Some((name, _)) = best(pairs).filter(|(_, latency)| latency.gains()) {
         return VerdictKind::Gain(name);
     }
@@ -125,6 +133,13 @@ fn first_sentence(kind: &VerdictKind, pairs: &[ClassPair<'_>]) -> String {
         VerdictKind::Loss => format!(
             "Scheduling did not pay under this load: no {percentiles} fell by more than 20 %."
         ),
+        VerdictKind::Failures => {
+            let failed = pairs.iter().filter(|pair| pair.failed()).map(ClassPair::failures);
+            format!(
+                "No verdict: requests failed, and figures are of the others only: {}.",
+                failed.collect::<Vec<_>>().join("; ")
+            )
+        }
         VerdictKind::TooShort if judged(pairs).next().is_some() => format!(
             "No verdict: no {percentiles} changed by more than 20 %, no bandwidth by more than \
              5 %, but not all jobs could be judged."
@@ -262,6 +277,20 @@ impl ClassPair<'_> {
             class.unfinished as f64 > class.requests as f64 * OVERDUE_PART_MIN
                 && waited_to_be_sent > class.latency_us.p99 / 2.0
         })
+    }
+
+    /// Whether so many of its requests failed in a run that it was another load.
+    fn failed(&self) -> bool {
+        [self.0.0, self.0.1].into_iter().any(|class| {
+            let ended = class.errors.saturating_add(class.requests);
+            class.errors as f64 > ended as f64 * FAILED_PART_MAX
+        })
+    }
+
+    fn failures(&self) -> String {
+        let [without, with] = [self.0.0, self.0.1]
+            .map(|of| format!("{} of {}", of.errors, of.errors.saturating_add(of.requests)));
+        format!("{} ({without} without the scheduler, {with} with it)", self.name())
     }
 
     fn overload(&self) -> String {

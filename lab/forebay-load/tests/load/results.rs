@@ -331,6 +331,26 @@ fn a_job_that_was_not_judged_is_named_and_no_verdict_is_given_for_it() {
 }
 
 #[test]
+fn a_load_of_which_many_requests_failed_is_not_judged() {
+    let with_errors = |errors: [u64; 2]| {
+        let mut runs = with_reads([1000, 1000], [79_700.0, 894.0]);
+        runs.runs.iter_mut().zip(errors).for_each(|(run, errors)| run.classes[0].errors = errors);
+        verdict(&runs)
+    };
+    let gain = VerdictKind::Gain(String::from("reads"));
+    assert_eq!(with_errors([0, 0]).kind, gain);
+    assert_eq!(with_errors([50, 50]).kind, gain);
+    for errors in [[60, 0], [0, 60], [u64::MAX, 0]] {
+        assert_eq!(with_errors(errors).kind, VerdictKind::Failures, "{errors:?}");
+    }
+    assert_eq!(
+        with_errors([1500, 60]).to_string(),
+        "No verdict: requests failed, and figures are of the others only: reads (1500 of\n\
+         2500 without the scheduler, 60 of 1060 with it).\n",
+    );
+}
+
+#[test]
 fn a_job_that_wanted_nothing_hinders_no_verdict() {
     let mut runs = with_reads([0, 0], [0.0, 0.0]);
     for run in &mut runs.runs {

@@ -248,7 +248,9 @@ fn run_load(plan: &Plan<'_>, compares: bool) -> Result<(Report, Option<(u64, Str
     let after = runner::run(&Plan { title: "scheduled", ..*plan })?;
     let runs = [before.result, after.result];
     let comparison = Comparison { version: VERSION, runs };
-    Ok((Report::Comparison(Box::new(comparison)), before.failed.or(after.failed)))
+    let failed = [before.failed, after.failed].into_iter().flatten();
+    let failed = failed.reduce(|(before, first), (after, _)| (before + after, first));
+    Ok((Report::Comparison(Box::new(comparison)), failed))
 }
 
 impl Options {

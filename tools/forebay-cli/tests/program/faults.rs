@@ -142,3 +142,22 @@ fn results_are_shown_even_if_there_is_no_room_for_the_page() {
     assert!(of_page(&simulated, "--page").contains("reads"));
     assert!(of_page(&traced, "--report").contains("requests"));
 }
+
+#[test]
+fn failed_requests_of_both_runs_of_a_comparison_are_counted() {
+    let lab = Lab::new();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 4096; exec \"$@\"", "sh"]);
+    let mut bench = lab.bench(LOG);
+    bench.args(["--shards", "1", "--format", "json", "--compare", "none"]);
+    let ended = run(limited.arg(bench.get_program()).args(bench.get_args()));
+    ended.complains(1, &["requests failed"]);
+    let results: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let errors =
+        [0, 1].map(|run: usize| results["runs"][run]["classes"][0]["errors"].as_u64().unwrap());
+    assert!(errors.iter().all(|&errors| errors > 0), "{errors:?}");
+    let (before, _) = ended.stderr.split_once(" requests failed").unwrap();
+    let told: u64 = before.split_whitespace().last().unwrap().parse().unwrap();
+    // warm-up included
+    assert!(told >= errors.iter().sum(), "{told} of {errors:?}");
+}
