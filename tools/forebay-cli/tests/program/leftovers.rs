@@ -71,3 +71,19 @@ fn nothing_is_left_after_a_kill() {
     assert_eq!(ended.code, None);
     lab.assert_nothing_left();
 }
+
+/// A request that keeps the processor busy for an hour delays the end of the run no more than others.
+#[test]
+fn a_long_request_of_the_processor_ends_with_the_run() {
+    let lab = Lab::new();
+    let jobs = "- {name: busy, type: cpu, shards: all, shard_info: {parallelism: 1, \
+                execution_time: 1h}}";
+    let results = run(lab.bench(jobs).args(["--shards", "1", "--format", "json"])).results();
+    let busy = &results["classes"][0];
+    assert_eq!((busy["requests"].clone(), busy["unfinished"].clone()), (0.into(), 1.into()));
+    let mut command = lab.bench(jobs);
+    let ended = run_and_at(command.args(["--duration", "1h"]), "running", |child| {
+        kill_process(Pid::from_child(child), Signal::INT).unwrap();
+    });
+    ended.complains(130, &["interrupted"]);
+}

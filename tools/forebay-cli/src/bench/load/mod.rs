@@ -254,6 +254,11 @@ impl Load<'_> {
         let until = dispatched.plus_nanos(saturating_nanos(length));
         let mut completed = dispatched;
         while completed < until {
+            if completed >= self.measured.to || self.status.is_stopped() {
+                // the run ends first
+                self.state.processor.push_front((position, action, enqueued));
+                return;
+            }
             completed = self.clock.now();
         }
         let intended = action.intended;
