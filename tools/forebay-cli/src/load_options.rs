@@ -170,9 +170,14 @@ impl LoadOptions {
         Ok(JobFile::parse(&jobs, Some(&groups), shard_count)?)
     }
 
-    /// Whether there is a place for the page, if one is asked for.
-    pub(crate) fn check_report(&self) -> Result<(), Failure> {
-        self.report.as_deref().map_or(Ok(()), whole_file::check)
+    /// Whether there is a place for the page, if one is asked for, that is none of the files that
+    /// are `read`.
+    pub(crate) fn check_report(&self, read: &[&Path]) -> Result<(), Failure> {
+        let Some(page) = &self.report else { return Ok(()) };
+        let own = [&self.sched_groups, &self.properties].into_iter().flatten();
+        let read: Vec<&Path> = own.map(PathBuf::as_path).chain(read.iter().copied()).collect();
+        whole_file::check_other(page, &read)?;
+        whole_file::check(page)
     }
 
     /// Writes the page about `what`, if one is asked for.
@@ -247,13 +252,8 @@ impl LoadOptions {
     /// What requests may take in `disk`: as asked for, or as its properties say, while the policy
     /// can hold it. Says so where the goal is not the one asked for.
     pub(crate) fn latency_target(&self, disk: &Disk) -> Result<Option<LatencyTarget>, Failure> {
-        self.note_longer_goal(disk);
-        if self.policy != PolicyName::PaceWindow
-            && let Some(option) = self.control.given()
-        {
-            return Err(Failure::Input(format!("{option} is for --policy pace+window")));
         self.check_policy()?;
-        }
+        self.note_longer_goal(disk);
         let stated = || disk.properties.as_ref()?.latency_target;
         let target = self.latency_target.map_or_else(stated, |TargetOption(target)| target);
         TargetBelowBase::check(target, disk.base_latency)
@@ -268,6 +268,11 @@ impl LoadOptions {
 
     /// Whether the other options are for the policy: better known before anything is measured.
     pub(crate) fn check_policy(&self) -> Result<(), Failure> {
+        if self.policy != PolicyName::PaceWindow
+            && let Some(option) = self.control.given()
+        {
+            return Err(Failure::Input(format!("{option} is for --policy pace+window")));
+        }
         match self.latency_target {
             Some(TargetOption(Some(target))) if !self.heeds_target() => Err(Failure::Input(
                 format!("--latency-target {target} is for --policy pace+window without --fixed"),

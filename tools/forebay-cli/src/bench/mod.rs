@@ -117,7 +117,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     if options.growth.is_enabled() {
         let load = &options.load;
-        load.check_report()?;
+        load.check_report(&[])?;
         return options.growth.run(&options.dir, load.format, load.report.as_deref());
     }
     let done = match (options.diff.as_slice(), &options.jobs) {
@@ -149,7 +149,7 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
     let old = old.map(|path| report::read(path)).transpose()?;
     let load = &options.load;
     let io_queues = options.io_queues()?;
-    load.check_report()?;
+    load.check_report(&[jobs_path])?;
     let jobs = load.job_file(jobs_path, load.shard_count())?;
     let target = RunTarget::of(&options.dir, options.overwrite_device, options.share_device)?;
     load.check_policy()?;

@@ -13,7 +13,7 @@ mod slowdown;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use forebay_load::results::model::{Comparison, Report, RunResult, VERSION};
 
@@ -48,6 +48,8 @@ pub(crate) struct Options {
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let Options { results, compare, out, latency_of } = options;
+    let inputs = [Some(results), compare.as_ref()].into_iter().flatten();
+    whole_file::check_other(out, &inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
     whole_file::check(out)?;
     let (title, report, names) = match compare {
         None => (results.display().to_string(), read(results)?, None),

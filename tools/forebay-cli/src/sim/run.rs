@@ -52,8 +52,11 @@ pub(crate) struct Options {
 /// The command.
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let load = &options.load;
-    options.page.as_deref().map(whole_file::check).transpose()?;
-    load.check_report()?;
+    if let Some(page) = &options.page {
+        whole_file::check_other(page, &[&options.jobs])?;
+        whole_file::check(page)?;
+    }
+    load.check_report(&[&options.jobs])?;
     let spec = DiskSpec::resolve(&options.disk)?;
     let name = options.jobs.display();
     let jobs = load.job_file(&options.jobs, load.shards.unwrap_or(SHARDS_DEFAULT))?;

@@ -1,6 +1,6 @@
 //! Where what was seen goes, and how it is printed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -23,10 +23,17 @@ pub(super) struct OutputOptions {
     json: bool,
 }
 
+/// Whether a file called `path` can be written, and is not the trace that is read.
+pub(super) fn check(path: &Path, from: Option<&Path>) -> Result<(), Failure> {
+    whole_file::check_other(path, from.as_slice())?;
+    whole_file::check(path)
+}
+
 impl OutputOptions {
-    /// Whether it can go there: better known before anything is traced.
-    pub(super) fn check(&self) -> Result<(), Failure> {
-        self.output.as_deref().map_or(Ok(()), whole_file::check)
+    /// Whether it can go there, and not into the trace that is read: better known before anything is
+    /// traced.
+    pub(super) fn check(&self, from: Option<&Path>) -> Result<(), Failure> {
+        self.output.as_deref().map_or(Ok(()), |output| check(output, from))
     }
 
     /// Puts it there, as JSON of `report` or as the text of it.

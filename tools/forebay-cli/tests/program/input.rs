@@ -1,6 +1,6 @@
 //! What the program says of files and options that it cannot use.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 
@@ -213,6 +213,29 @@ fn an_output_that_cannot_be_written_is_refused_with_its_option() {
     run(forebay().args(["tune", "--out", "/proc/none", "."]))
         .complains(2, &["/proc/none", "--out"]);
     run(forebay().args(["tune", "/nowhere"])).complains(2, &["/nowhere", "that exists"]);
+}
+
+#[test]
+fn no_file_that_is_read_is_replaced() {
+    let lab = Lab::new();
+    let jobs = lab.file("jobs.yaml", MIXED);
+    let results = lab.file("run.json", &changed(|_| ()));
+    let trace = lab.file("trace.txt", "8,0 0 1 0.000000001 7 Q W 8 + 8 [x]\n");
+    let [jobs, results, trace] = [&jobs, &results, &trace].map(|path| path.to_str().unwrap());
+    let simulated = ["sim", "run", jobs, "--disk", "gp3", "--duration", "10ms"];
+    for arguments in [
+        vec!["report", results, "--out", results],
+        vec!["trace", "requests", "--from", trace, "--output", trace],
+        vec!["trace", "requests", "--from", trace, "--report", trace],
+        vec!["trace", "discards", "--from", trace, "--output", trace],
+        [&simulated[..], &["--report", jobs]].concat(),
+        [&simulated[..], &["--page", jobs]].concat(),
+        vec!["bench", jobs, "--report", jobs],
+    ] {
+        let before = fs::read(arguments[arguments.len() - 1]).unwrap();
+        run(forebay().args(&arguments)).complains(2, &["name another place"]);
+        assert_eq!(fs::read(arguments[arguments.len() - 1]).unwrap(), before, "{arguments:?}");
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(crate) struct Options {
 
 /// The command.
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    options.output.check()?;
+    options.output.check(options.from.as_deref())?;
     let (name, report, code) = match &options.from {
         Some(path) => recorded(path)?,
         None => live(&options.watch)?,

@@ -13,13 +13,14 @@ use clap::Args;
 use forebay_config::ByteSize;
 use forebay_trace::{KernelEvent, Lost, Recorded, Recording, Requests};
 
-use super::output::OutputOptions;
+use super::output::{self, OutputOptions};
 use super::recorded_text;
 use super::watch::{WatchOptions, watch};
 use crate::console::note;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::whole_file;
+use crate::whole_number;
 use report::Report;
 use watched::Stated;
 
@@ -46,7 +47,7 @@ pub(crate) struct Options {
     chunk: Option<u64>,
     /// The number of disks of a RAID0, to report disks with more than 1.5 times their part of the
     /// requests in flight [default: as the kernel states it]
-    #[arg(long, value_name = "COUNT", requires = "chunk", value_parser = clap::value_parser!(u32).range(2..=1024))]
+    #[arg(long, value_name = "COUNT", requires = "chunk", value_parser = whole_number::within::<u32>(2..=1024))]
     members: Option<u32>,
     /// The block size of the disk: requests that begin or end within a block are misaligned
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = block)]
@@ -76,17 +77,18 @@ fn block(text: &str) -> Result<u64, String> {
 
 /// The command.
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    options.output.check()?;
-    options.report.as_deref().map_or(Ok(()), whole_file::check)?;
+    let from = options.from.as_deref();
+    options.output.check(from)?;
+    options.report.as_deref().map_or(Ok(()), |page| output::check(page, from))?;
     let stated =
         Stated { block_bytes: options.block, chunk: options.chunk, members: options.members };
     let (report, code) = match &options.from {
         Some(path) => (recorded(path, stated)?, ExitCode::SUCCESS),
         None => live(&options.watch, stated)?,
     };
+    options.output.put(&report, || text::text(&report))?;
     if let Some(path) = &options.report {
         whole_file::put(path, &page::html(&report)?)?;
-    options.output.put(&report, || text::text(&report))?;
     }
     Ok(code)
 }
