@@ -18,8 +18,8 @@ pub enum Error {
         /// How many there must be.
         least: usize,
     },
-    /// The percentile was not measured.
-    #[error("the surface has no {percentile}; use one of these with --goal: {known}")]
+    /// The percentile was not measured, or only bounded.
+    #[error("the surface has no measured {percentile}; use one of these with --goal: {known}")]
     NoPercentile {
         /// The one that was asked for.
         percentile: &'static str,

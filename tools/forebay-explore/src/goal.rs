@@ -68,7 +68,7 @@ pub struct Goal {
 }
 
 /// A longer latency is a slip.
-const LATENCY_MAX_US: f64 = 60e6;
+pub(crate) const LATENCY_MAX_US: f64 = 60e6;
 
 impl FromStr for Goal {
     type Err = String;

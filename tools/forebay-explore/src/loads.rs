@@ -94,24 +94,24 @@ pub(crate) fn judged_load(
 pub(crate) fn check(surface: &Grid, goal: Goal) -> Result<(), Error> {
     let Goal { percentile, latency_us } = goal;
     let timed = |cell: &&Cell| is_timed(surface, (cell.write_bandwidth, cell.read_iops));
-    let cells = surface.cells().iter().filter(timed);
-    let latencies: Vec<f64> = cells.filter_map(|cell| percentile.of(cell)).collect();
-    if latencies.is_empty() && !surface.cells().is_empty() {
-        let known = |percentile: &Percentile| {
-            surface.cells().iter().any(|cell| percentile.of(cell).is_some())
-        };
-        let known = Percentile::ALL.into_iter().filter(known).map(Percentile::name);
+    // how long a latency is at least is not known where it is only bounded
+    let known = |of: Percentile, cell: &Cell| of.of(cell).filter(|_| !of.is_bound(cell));
+    let cells = || surface.cells().iter().filter(timed);
+    let is_known = |of: &Percentile| cells().any(|cell| known(*of, cell).is_some());
+    if cells().next().is_some() && !is_known(&percentile) {
+        let known = Percentile::ALL.into_iter().filter(is_known).map(Percentile::name);
         let known = known.collect::<Vec<_>>().join(", ");
         return Err(Error::NoPercentile { percentile: percentile.name(), known });
     }
+    let count = cells().filter_map(|cell| percentile.of(cell)).count();
     let figures = figures(surface);
-    if latencies.len() < CELLS_MIN || figures.write_bandwidth.min(figures.read_iops) <= 0.0 {
-        return Err(Error::TooFewCells { found: latencies.len(), least: CELLS_MIN });
+    if count < CELLS_MIN || figures.write_bandwidth.min(figures.read_iops) <= 0.0 {
+        return Err(Error::TooFewCells { found: count, least: CELLS_MIN });
     }
     let base = surface.cells().iter().map(|cell| cell.p50_us).fold(f64::INFINITY, f64::min);
-    let least = latencies.into_iter().fold(f64::INFINITY, f64::min);
+    let least = cells().filter_map(|cell| known(percentile, cell)).fold(f64::INFINITY, f64::min);
     // a round figure of which there is something to fit
-    let goal_possible = Goal { latency_us: rounded_up(2.0 * least), ..goal };
+    let goal_possible = Goal { latency_us: rounded_up(2.0 * least).min(LATENCY_MAX_US), ..goal };
     if latency_us < base {
         return Err(Error::BelowBase { goal, base: time(base), goal_possible });
     }

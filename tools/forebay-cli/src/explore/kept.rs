@@ -17,13 +17,16 @@ use crate::whole_file;
 
 /// Version of the file.
 const VERSION: u32 = 1;
+/// No disk does more per second, be it bytes or reads.
+const RATE_MAX: f64 = 1e12;
 
 /// The task of a measurement: an interrupted one continues only with the same task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Task {
     version: u32,
-    place: PathBuf,
+    /// As it is shown: a path may be no text.
+    place: String,
     rates: u32,
     full: bool,
     goals: Vec<String>,
@@ -64,7 +67,7 @@ impl Task {
         let load = &options.load;
         Self {
             version: VERSION,
-            place: place.to_owned(),
+            place: place.display().to_string(),
             rates: options.rates(),
             full: options.is_full(),
             goals: goals.iter().map(ToString::to_string).collect(),
@@ -87,7 +90,7 @@ impl Task {
         let goals = [self, now].map(|task| task.goals.join(" "));
         [
             shown("the version of the file", &self.version, &now.version),
-            shown("DIR", &self.place.display(), &now.place.display()),
+            shown("DIR", &self.place, &now.place),
             shown("the number of rates (--grid)", &self.rates, &now.rates),
             shown("--full", &self.full, &now.full),
             shown("--goal", &goals[0], &goals[1]),
@@ -145,11 +148,22 @@ impl Kept {
                 differences.join(", ")
             )));
         }
-        let surface = Grid::parse_csv(&shown, &file.surface)?;
+        let wrong = |why: &dyn Display| {
+            Failure::Input(format!("`{shown}`: {why}; remove the file, and measure again"))
+        };
+        let rates = (file.write_bandwidth, file.read_iops);
+        if !(1.0..=RATE_MAX).contains(&rates.0) || !(1.0..=RATE_MAX).contains(&rates.1) {
+            return Err(wrong(&format_args!(
+                "its highest rates are {} bytes written and {} reads per second",
+                rates.0, rates.1
+            )));
+        }
+        let surface = Grid::parse_csv(&shown, &file.surface)
+            .map_err(|error| wrong(&format_args!("its surface is invalid: {error}")))?;
         for (at, cell) in surface.loads_with_cells() {
             self.known.insert(key(at), cell.copied());
         }
-        self.most = Some((file.write_bandwidth, file.read_iops));
+        self.most = Some(rates);
         Ok(())
     }
 

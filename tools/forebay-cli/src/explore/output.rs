@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use forebay::properties::{MixRegion, Properties};
+use forebay::properties::{MixRegion, Properties, RADIUS_ONE, REGION_RADII};
 use forebay_explore::{Fit, page, svg, unusable_warning};
 use forebay_sim::surface::Grid;
 
@@ -65,7 +65,15 @@ pub(super) fn set_aside(path: &Path) -> Result<(), Failure> {
 
 /// Whether regions can be written into the forebay.yaml at `path`, which is there.
 pub(super) fn check_regions(path: &Path) -> Result<(), Failure> {
-    with_regions(path, &[])?;
+    // any region will do: some files cannot hold one
+    let region = MixRegion {
+        read_percentile: 95.0,
+        latency: Duration::from_millis(1),
+        write_bandwidth: 1,
+        read_iops: 1,
+        radii: vec![RADIUS_ONE; REGION_RADII],
+    };
+    with_regions(path, &[region])?;
     whole_file::check(path)
 }
 

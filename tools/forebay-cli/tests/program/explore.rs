@@ -1,6 +1,8 @@
 //! `explore`: what it prints, and what it says of input that it cannot use.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::loop_mount::Lab;
@@ -224,6 +226,18 @@ fn a_directory_is_measured_and_nothing_is_left() {
 }
 
 #[test]
+fn a_directory_whose_name_is_no_text_is_measured() {
+    let (lab, kept) = (Lab::new(), Lab::new());
+    let place = lab.dir.path().join(OsStr::from_bytes(b"n\xff"));
+    std::fs::create_dir(&place).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.arg("explore").arg(place).arg("--save").arg(kept.dir.path().join("explore.csv"));
+    command.args(["--goal", "p50=30s", "--grid", "5", "--properties"]).arg(slow(&lab));
+    let ended = run(command.args(["--seconds", "40ms", "--data-size", "64MB"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+#[test]
 fn an_interrupted_measurement_is_gone_on_with() {
     let (lab, kept) = (Lab::new(), Lab::new());
     let save = kept.dir.path().join("explore.csv").display().to_string();
@@ -247,8 +261,33 @@ fn an_interrupted_measurement_is_gone_on_with() {
     let loads = results["cells"].as_u64().unwrap() + results["missed"].as_u64().unwrap();
     assert_eq!(loads, 25);
     assert!(!std::fs::exists(&partial).unwrap());
+    let rates = |write_bandwidth: &str, read_iops: &str| {
+        let task = kept_task(lab.dir.path());
+        format!(
+            "{{\"task\": {task}, \"write_bandwidth\": {write_bandwidth}, \"read_iops\": {read_iops}, \
+             \"surface\": \"w_bw_Bps\"}}"
+        )
+    };
+    for (text, why) in [
+        (rates("-5", "400"), "its highest rates are -5 bytes written"),
+        (rates("4000000", "1e300"), "reads per second"),
+        (rates("4000000", "400"), "its surface is invalid"),
+    ] {
+        std::fs::write(&partial, text).unwrap();
+        of_directory_complains(&lab, &save, &resumed, &[why, "remove the file, and measure again"]);
+    }
     std::fs::write(&partial, "{").unwrap();
     of_directory_complains(&lab, &save, &["--resume"], &["remove the file, and measure again"]);
+}
+
+/// What [`of_directory`] with a grid of 5 writes down of its options.
+fn kept_task(dir: &Path) -> String {
+    let dir = dir.canonicalize().unwrap();
+    format!(
+        "{{\"version\": 1, \"place\": {dir:?}, \"rates\": 5, \"full\": true, \"goals\": [\"p50=30s\"], \
+         \"seconds\": 0.04, \"read_bytes\": 4096, \"write_bytes\": 131072, \"data_bytes\": 67108864, \
+         \"trim\": false}}"
+    )
 }
 
 fn of_directory_complains(lab: &Lab, save: &str, arguments: &[&str], words: &[&str]) {

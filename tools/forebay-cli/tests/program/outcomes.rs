@@ -194,6 +194,18 @@ fn a_region_that_is_no_use_is_said_to_be_and_is_not_written() {
     assert!(all.stdout.contains("every measured load keeps it"), "{}", all.stdout);
 }
 
+#[test]
+fn a_file_that_cannot_hold_regions_is_refused_before_the_measurement() {
+    let (lab, here) = (Lab::new(), Lab::new());
+    let text = fs::read_to_string(properties(&lab, 400)).unwrap() + "io_properties: x.yaml\n";
+    let file = lab.file("last.yaml", &text);
+    let mut command = of_directory(&lab, here.dir.path(), &["--goal", "p50=30s", "-o"]);
+    let ended = run(command.arg(file));
+    ended.complains(2, &["last.yaml` is not a file of one disk"]);
+    assert!(!ended.stderr.contains("measuring"), "{}", ended.stderr);
+    here.assert_nothing_left();
+}
+
 /// As spreadsheets write text.
 #[test]
 fn a_surface_that_begins_with_a_byte_order_mark_is_read() {

@@ -83,6 +83,36 @@ fn a_goal_below_the_base_latency_says_what_that_is() {
 fn an_unmeasured_percentile_is_reported_with_the_measured_ones() {
     assert_eq!(
         unfit(&surface("i3.2xlarge"), "p99=1ms"),
-        "the surface has no p99; use one of these with --goal: p50, p95"
+        "the surface has no measured p99; use one of these with --goal: p50, p95"
     );
+}
+
+/// The longest latency that the file has is a bound for each load, so none keeps any goal for sure.
+#[test]
+fn a_percentile_that_is_only_bounded_is_no_goal() {
+    let loads = (0..4).flat_map(|write| (0..4).map(move |read| (write * 100, read * 100)));
+    let line = |(write, read)| format!("{write},{read},0.1,0.5,1\n");
+    let text = format!("{}_clipped\n", HEADER.trim_end().replace("p95_ms", "p95_ms,p95"));
+    let text = text + &loads.map(line).collect::<String>();
+    let surface = Grid::parse_csv("s.csv", &text).unwrap();
+    assert_eq!(
+        unfit(&surface, "p95=1ms"),
+        "the surface has no measured p95; use one of these with --goal: p50"
+    );
+}
+
+#[test]
+fn no_goal_is_offered_that_is_longer_than_a_goal_may_be() {
+    let loads = (0..4).flat_map(|write| (0..4).map(move |read| (write * 100, read * 100)));
+    let lines = loads.map(|(write, read)| format!("{write},{read},0.1,50000\n"));
+    let surface =
+        Grid::parse_csv("s.csv", &(HEADER.to_owned() + &lines.collect::<String>())).unwrap();
+    assert!(unfit(&surface, "p95=1ms").ends_with("such as --goal p95=60s"));
+}
+
+#[test]
+fn a_surface_without_reads_is_not_said_to_lack_a_percentile() {
+    let lines: String = (1..20).map(|write| format!("{write},0,1,2\n")).collect();
+    let surface = Grid::parse_csv("s.csv", &(HEADER.to_owned() + &lines)).unwrap();
+    assert!(unfit(&surface, "p95=1ms").starts_with("0 usable cells"));
 }
