@@ -42,7 +42,7 @@ fn percent(text: &str) -> Result<f64, &'static str> {
     let text = text.trim();
     let number = text.strip_suffix('%').unwrap_or(text).trim_end();
     let value = number.parse::<f64>().ok().filter(|value| (0.0..100.0).contains(value));
-    value.map(|value| value / 100.0).ok_or("expected a part from 0% to 100%, such as 5%")
+    value.map(|value| value / 100.0).ok_or("expected 0% or more and less than 100%, such as 5%")
 }
 
 #[cfg(test)]

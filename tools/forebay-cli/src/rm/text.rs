@@ -65,7 +65,7 @@ fn unlinked(counts: &Counts) -> String {
         return String::new();
     }
     let all: u64 = counts.unlinked.values().sum();
-    let each = counts.unlinked.iter().map(|(why, count)| format!("{count} {why}"));
+    let each = counts.unlinked.iter().map(|(why, count)| format!("{why}: {count}"));
     format!("; {all} unlinked at once ({})", each.collect::<Vec<_>>().join(", "))
 }
 
