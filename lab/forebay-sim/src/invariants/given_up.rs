@@ -22,7 +22,7 @@ impl Invariants {
         let watch = &mut self.groups[group];
         let window = watch.io_group.window();
         let patience = window.as_nanos_ceil().saturating_mul(8).max(PATIENCE_NANOS_MIN);
-        let stood_still = now.nanos_since(watch.completed_at) >= patience / 2;
+        let is_stalled = now.nanos_since(watch.completed_at) >= patience / 2;
         for given_up in watch.ledgers.iter_mut().flat_map(Ledger::take_given_up) {
             let GivenUp { class, cost, dispatched_at, finished } = given_up;
             let in_disk = now.nanos_since(dispatched_at);
@@ -32,7 +32,7 @@ impl Invariants {
                 && finished.is_some_and(|at| now.nanos_since(at) > AWAY_NANOS);
             let units = DiskTime::from_nanos(in_disk.min(patience)).units() as f64;
             let part = (cost as f64 / window.units() as f64).min(1.0);
-            let kept = if stood_still || was_away && !hangs { 0.0 } else { units * part };
+            let kept = if is_stalled || was_away && !hangs { 0.0 } else { units * part };
             if let Some(lag) = &mut watch.lag {
                 lag.charged(class, kept.ceil() as u64);
             }
