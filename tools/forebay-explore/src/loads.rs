@@ -3,7 +3,7 @@
 use forebay_sim::surface::{Cell, Grid};
 
 use crate::error::Error;
-use crate::goal::{Goal, Percentile, time};
+use crate::goal::{Goal, LATENCY_MAX_US, Percentile, time};
 
 /// A fit needs at least this many cells.
 pub(crate) const CELLS_MIN: usize = 9;

@@ -329,7 +329,7 @@ pub(crate) fn put_back(
             match change.put_back(files, &found) {
                 Ok(true) => restored.push(change.name()),
                 Err(error) if !is_gone(&error) => {
-                    failed.push(format!("{}: {error}", change.name()))
+                    failed.push(format!("{}: {error}", change.name()));
                 }
                 _ => {}
             }
