@@ -8,8 +8,9 @@
 
 use alloc::boxed::Box;
 
+use crate::budget::Room;
 use crate::shard_id::ShardId;
-use crate::sync::{AtomicU64, Ordering, Padded, Tally, get, set};
+use crate::sync::{AtomicU64, Padded, get, set};
 use crate::{Policy, Time};
 
 /// Most discards of an [`IoGroup`](crate::IoGroup) in the disk at once, unless its policy is
@@ -32,7 +33,7 @@ const WAITER_TIMEOUT_NANOS: u64 = 50_000_000;
 /// The discards of a group.
 #[derive(Debug)]
 pub(crate) struct Discards {
-    in_disk: Padded<Tally>,
+    in_disk: Padded<Room>,
     max: u64,
     /// When the latest went.
     entered_at: AtomicU64,
@@ -51,19 +52,18 @@ struct Wait {
 impl Discards {
     pub(crate) fn new(policy: &Policy, shards_max: usize, sole: bool) -> Self {
         let unlimited = matches!(policy, Policy::Unlimited);
-        let entered_at = AtomicU64::new(0);
         let wait = |_| Wait { since: AtomicU64::new(0), looked_at: AtomicU64::new(0) };
         Self {
-            in_disk: Padded(Tally::new(sole)),
+            in_disk: Padded(Room::new(sole)),
             max: if unlimited { u64::MAX } else { u64::from(DISCARDS_MAX) },
-            entered_at,
+            entered_at: AtomicU64::new(0),
             waits: (0..shards_max).map(wait).collect(),
         }
     }
 
     /// How many are in the disk.
     pub(crate) fn in_disk(&self) -> u64 {
-        self.in_disk.0.load(Ordering::Relaxed)
+        self.in_disk.0.used()
     }
 
     /// Takes a place if there is one that no other shard has waited for longer. If not, this one
@@ -73,7 +73,7 @@ impl Discards {
         let since = get(&wait.since);
         let before = if since == 0 { u64::MAX } else { since };
         let turns = self.older(shard, before, now).count() as u64;
-        if self.enter_below(self.max.saturating_sub(turns))
+        if self.in_disk.0.enter(self.max.saturating_sub(turns), 1).is_some()
             || (turns == 0 && self.enter_if_stuck(now))
         {
             set(&self.entered_at, now.as_nanos());
@@ -83,17 +83,6 @@ impl Discards {
             set(&wait.since, now.as_nanos().max(1));
         }
         set(&wait.looked_at, now.as_nanos());
-        false
-    }
-
-    fn enter_below(&self, max: u64) -> bool {
-        let mut used = self.in_disk();
-        while used < max {
-            match self.in_disk.0.compare_exchange_weak(used, used + 1, Ordering::AcqRel) {
-                Ok(_) => return true,
-                Err(seen) => used = seen,
-            }
-        }
         false
     }
 
@@ -108,13 +97,12 @@ impl Discards {
 
     /// Takes a place however many are taken.
     pub(crate) fn enter_anyway(&self) {
-        self.in_disk.0.fetch_add(1, Ordering::AcqRel);
+        self.in_disk.0.enter_anyway(1);
     }
 
     /// Gives a place back: one discard less is in the disk.
     pub(crate) fn leave(&self) {
-        let before = self.in_disk.0.fetch_sub(1, Ordering::AcqRel);
-        debug_assert!(before > 0, "a discard leaves the disk that is in it");
+        self.in_disk.0.leave(1);
     }
 
     /// What the shard waited for has gone, or the shard itself.

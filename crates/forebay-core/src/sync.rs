@@ -67,29 +67,16 @@ impl Tally {
         }
     }
 
-    /// Stores what `change` makes of the value, and returns what it was.
-    pub(crate) fn update(&self, change: impl Fn(u64) -> u64) -> u64 {
-        let mut value = self.value.load(Ordering::Relaxed);
-        while let Err(seen) = self.compare_exchange_weak(value, change(value), Ordering::AcqRel) {
-            value = seen;
+    /// Stores what `change` makes of the value, and returns what it was; `None` where it makes
+    /// nothing of it.
+    #[inline]
+    pub(crate) fn update(&self, change: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+        if !self.sole {
+            return self.value.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change).ok();
         }
-        value
-    }
-
-    /// Stores `new` if the value is `current`; otherwise, or by chance, says
-    /// what it is.
-    pub(crate) fn compare_exchange_weak(
-        &self,
-        current: u64,
-        new: u64,
-        order: Ordering,
-    ) -> Result<u64, u64> {
-        if self.sole {
-            self.value.store(new, Ordering::Relaxed);
-            Ok(current)
-        } else {
-            self.value.compare_exchange_weak(current, new, order, Ordering::Relaxed)
-        }
+        let before = self.load(Ordering::Relaxed);
+        self.value.store(change(before)?, Ordering::Relaxed);
+        Some(before)
     }
 
     fn replace(&self, change: impl FnOnce(u64) -> u64) -> u64 {

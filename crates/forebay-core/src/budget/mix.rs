@@ -93,15 +93,10 @@ impl Mix {
     }
 
     fn average(&self, reads: u64, writes: u64, window: u64) -> Average {
-        let mut seen = self.average.load(Ordering::Relaxed);
-        loop {
-            let next = Average::unpacked(seen).with(reads, writes, window);
-            let order = Ordering::Relaxed;
-            match self.average.compare_exchange_weak(seen, next.packed(), order, order) {
-                Ok(_) => return next,
-                Err(other) => seen = other,
-            }
-        }
+        let next = |seen: u64| Average::unpacked(seen).with(reads, writes, window);
+        let order = Ordering::Relaxed;
+        let before = self.average.fetch_update(order, order, |seen| Some(next(seen).packed()));
+        next(before.unwrap_or(0))
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) use mix::Dispatched;
 pub(crate) use overdue::{GivenUp, Overdue};
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
+pub(crate) use room::Room;
 pub(crate) use service::{Sample, Sampler, Threshold};
 pub(crate) use windows::RoomShare;
 

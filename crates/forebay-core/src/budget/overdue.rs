@@ -189,11 +189,9 @@ impl Overdue {
     fn give_up_probe(&self, now: Time) -> Result<(), Time> {
         let probe_after = self.probe_after.load(Ordering::Relaxed);
         let next = now.plus_nanos(PROBE_NANOS).as_nanos();
+        let order = Ordering::Relaxed;
         let won = now.as_nanos() >= probe_after
-            && self
-                .probe_after
-                .compare_exchange(probe_after, next, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok();
+            && self.probe_after.compare_exchange(probe_after, next, order, order).is_ok();
         if won { Ok(()) } else { Err(Time::from_nanos(probe_after).max(now.plus_nanos(1))) }
     }
 

@@ -63,32 +63,23 @@ impl Pace {
         let now = clock_units(now);
         let limit = now.saturating_add(burst.units());
         let from = now.saturating_sub(passed.units());
-        let mut paid_at = self.paid_at.load(Ordering::Relaxed);
-        while paid_at < limit {
-            let next = paid_at.max(from).saturating_add(amount.units());
-            match self.paid_at.compare_exchange_weak(paid_at, next, Ordering::AcqRel) {
-                Ok(_) => return true,
-                Err(seen) => paid_at = seen,
-            }
-        }
-        false
+        let next = |paid_at: u64| paid_at.max(from).saturating_add(amount.units());
+        self.paid_at.update(|paid_at| (paid_at < limit).then(|| next(paid_at))).is_some()
     }
 
     /// Of what was handed out and is not paid for, at most `left` remains.
     /// Returns how much was forgiven.
     pub(crate) fn forgive(&self, now: Time, left: DiskTime) -> DiskTime {
         let most = clock_units(now).saturating_add(left.units());
-        let before = self.paid_at.update(|paid_at| paid_at.min(most));
-        DiskTime::from_units(before.saturating_sub(most))
+        let before = self.paid_at.update(|paid_at| (paid_at > most).then_some(most));
+        DiskTime::from_units(before.map_or(0, |before| before - most))
     }
 
     /// What was handed out and is not paid for takes `before / next` of its time from now on.
     pub(super) fn rescale(&self, now: Time, before: u64, next: u64) {
         let now = clock_units(now);
         let owed = |paid_at: u64| scaled_units(paid_at.saturating_sub(now), before, next);
-        self.paid_at.update(|paid_at| {
-            if paid_at > now { now.saturating_add(owed(paid_at)) } else { paid_at }
-        });
+        self.paid_at.update(|at| (at > now).then(|| now.saturating_add(owed(at))));
     }
 
     /// Up to when, in units of disk time, all that was handed out is paid for.

@@ -5,41 +5,33 @@ use crate::sync::{Ordering, Tally};
 
 /// Counts what has entered and not left.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(crate) struct Room {
     used: Tally,
 }
 
 impl Room {
     /// An empty room; `sole` if a single shard uses it.
-    pub(super) fn new(sole: bool) -> Self {
+    pub(crate) fn new(sole: bool) -> Self {
         Self { used: Tally::new(sole) }
     }
 
-    pub(super) fn used(&self) -> u64 {
+    pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
     /// Enters while less than `limit` is used, overshooting it by this one at
     /// most; returns what was used before.
-    pub(super) fn enter(&self, limit: u64, amount: u64) -> Option<u64> {
-        let mut used = self.used();
-        while used < limit {
-            let after = used.wrapping_add(amount);
-            match self.used.compare_exchange_weak(used, after, Ordering::AcqRel) {
-                Ok(before) => return Some(before),
-                Err(seen) => used = seen,
-            }
-        }
-        None
+    pub(crate) fn enter(&self, limit: u64, amount: u64) -> Option<u64> {
+        self.used.update(|used| (used < limit).then(|| used.wrapping_add(amount)))
     }
 
     /// Enters whatever is used; returns what was used before.
-    pub(super) fn enter_anyway(&self, amount: u64) -> u64 {
+    pub(crate) fn enter_anyway(&self, amount: u64) -> u64 {
         self.used.fetch_add(amount, Ordering::AcqRel)
     }
 
     /// An atomic read-modify-write with AcqRel: see [`Room::open_after_mark`].
-    pub(super) fn leave(&self, amount: u64) {
+    pub(crate) fn leave(&self, amount: u64) {
         let before = self.used.fetch_sub(amount, Ordering::AcqRel);
         debug_assert!(before >= amount, "what leaves has entered: {amount} of {before}");
     }

@@ -46,16 +46,9 @@ impl TwoLevelBucket {
 
     pub(super) fn try_take(&self, now: Time, amount: DiskTime) -> bool {
         self.fill(now);
-        let mut taken = self.taken.load(Ordering::Relaxed);
-        while taken < self.filled.load(Ordering::Relaxed) {
-            let next = taken.saturating_add(amount.units());
-            let order = Ordering::Relaxed;
-            match self.taken.compare_exchange_weak(taken, next, order, order) {
-                Ok(_) => return true,
-                Err(seen) => taken = seen,
-            }
-        }
-        false
+        let (order, filled) = (Ordering::Relaxed, || self.filled.load(Ordering::Relaxed));
+        let next = |taken: u64| (taken < filled()).then(|| taken.saturating_add(amount.units()));
+        self.taken.fetch_update(order, order, next).is_ok()
     }
 
     pub(super) fn completed(&self, amount: DiskTime) {

@@ -126,14 +126,8 @@ impl Slot {
 
     /// One more user, who keeps it from being removed; how many there were.
     pub(super) fn enter(&self, generation: u16) -> Result<u64, ClassError> {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while is_of(word, generation) {
-            match self.exchange(word, word + 1) {
-                Ok(()) => return Ok(word & USERS),
-                Err(seen) => word = seen,
-            }
-        }
-        Err(ClassError::Unknown)
+        let entered = self.update(|word| is_of(word, generation).then(|| word + 1));
+        entered.map(|word| word & USERS).map_err(|_| ClassError::Unknown)
     }
 
     /// One user less; `sole` if there can be one only, as nobody else changes
@@ -149,34 +143,22 @@ impl Slot {
 
     /// Takes it if it is free; the generation with which it is taken.
     pub(super) fn take(&self) -> Option<u16> {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while !in_use(word) {
-            match self.exchange(word, word.wrapping_add(CHANGE)) {
-                Ok(()) => return Some(generation(word.wrapping_add(CHANGE))),
-                Err(seen) => word = seen,
-            }
-        }
-        None
+        let free = self.update(|word| (!in_use(word)).then(|| word.wrapping_add(CHANGE)));
+        free.ok().map(|word| generation(word.wrapping_add(CHANGE)))
     }
 
     /// Frees it if nobody uses it.
     pub(super) fn free(&self, generation: u16) -> Result<(), ClassError> {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while is_of(word, generation) {
-            if word & USERS > 0 {
-                return Err(ClassError::InUse);
-            }
-            match self.exchange(word, word.wrapping_add(CHANGE)) {
-                Ok(()) => return Ok(()),
-                Err(seen) => word = seen,
-            }
+        let is_unused = |word| is_of(word, generation) && word & USERS == 0;
+        match self.update(|word| is_unused(word).then(|| word.wrapping_add(CHANGE))) {
+            Ok(_) => Ok(()),
+            Err(word) if is_of(word, generation) => Err(ClassError::InUse),
+            Err(_) => Err(ClassError::Unknown),
         }
-        Err(ClassError::Unknown)
     }
 
-    fn exchange(&self, word: u64, new: u64) -> Result<(), u64> {
-        let (done, seen) = (Ordering::AcqRel, Ordering::Relaxed);
-        self.word.compare_exchange_weak(word, new, done, seen).map(|_| ())
+    fn update(&self, change: impl Fn(u64) -> Option<u64>) -> Result<u64, u64> {
+        self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change)
     }
 }
 

@@ -95,7 +95,7 @@ impl ClassTree {
             return;
         }
         let earliest = virtual_time.wrapping_sub(credit / u64::from(node.shares()));
-        node.tag.update(|tag| tag::later(tag, earliest));
+        node.tag.update(|tag| Some(tag::later(tag, earliest)));
     }
 
     /// States the tag for the present shares, if it is for others: this many
@@ -121,9 +121,9 @@ impl ClassTree {
         }
         let from = self.node(node.parent()).virtual_time();
         if old == 0 {
-            node.tag.update(|_| from);
+            node.tag.update(|_| Some(from));
         } else {
-            node.tag.update(|tag| tag::rescaled(tag, from, old, new));
+            node.tag.update(|tag| Some(tag::rescaled(tag, from, old, new)));
         }
         if shared {
             self.note_change();
