@@ -60,15 +60,6 @@ pub(crate) struct Overdue {
     stalls: Stalls,
 }
 
-/// The disk's work while it kept a request for too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DiskState {
-    /// Nothing: it kept nobody from anything that there was to have.
-    Stalled,
-    /// It served others.
-    Responding,
-}
-
 impl Overdue {
     /// Whether a request may be overdue after this time in the disk: a cheap
     /// first look.
@@ -144,14 +135,14 @@ impl Overdue {
         self.hanging_until.store(0, Ordering::Relaxed);
     }
 
-    /// Whether an overdue request may leave the window now; if not, when to
-    /// ask again.
+    /// Whether an overdue request may leave the window now, and the disk time that it has kept from
+    /// others: none while nobody gets anything. If not, when to ask again.
     pub(crate) fn give_up(
         &self,
         now: Time,
         window: DiskTime,
         request: GivenUp,
-    ) -> Result<DiskState, Time> {
+    ) -> Result<DiskTime, Time> {
         let completed_at = self.completed_at();
         let quiet = now.nanos_since(completed_at);
         let silent = service_horizon_nanos(window);
@@ -163,10 +154,11 @@ impl Overdue {
         let until = now.plus_nanos(HANGING_FOR_NANOS).as_nanos();
         self.hanging_until.store(until, Ordering::Relaxed);
         if quiet < silent {
-            return Ok(DiskState::Responding);
+            let in_disk_nanos = now.nanos_since(request.dispatched_at);
+            return Ok(occupancy_cost(in_disk_nanos, request.cost, window));
         }
         self.stalls.note(now, completed_at, request, usual_patience_nanos(window));
-        Ok(DiskState::Stalled)
+        Ok(DiskTime::ZERO)
     }
 
     /// The disk answers: at most one window's worth at a time. Right after it
@@ -194,15 +186,15 @@ impl Overdue {
             && self.probe_after.compare_exchange(probe_after, next, order, order).is_ok();
         if won { Ok(()) } else { Err(Time::from_nanos(probe_after).max(now.plus_nanos(1))) }
     }
+}
 
-    /// Disk time that a request of `cost` has kept from others by being in the
-    /// window for `in_disk_nanos`, at most the patience with a disk in good
-    /// times. Its class pays for it: so others have their share however often
-    /// a class fills the window with what hangs.
-    pub(crate) fn occupancy_cost(in_disk_nanos: u64, cost: DiskTime, window: DiskTime) -> DiskTime {
-        let kept = DiskTime::from_nanos(in_disk_nanos.min(usual_patience_nanos(window)));
-        part_of(kept, cost.min(window), window)
-    }
+/// Disk time that a request of `cost` has kept from others by being in the
+/// window for `in_disk_nanos`, at most the patience with a disk in good
+/// times. Its class pays for it: so others have their share however often
+/// a class fills the window with what hangs.
+fn occupancy_cost(in_disk_nanos: u64, cost: DiskTime, window: DiskTime) -> DiskTime {
+    let kept = DiskTime::from_nanos(in_disk_nanos.min(usual_patience_nanos(window)));
+    part_of(kept, cost.min(window), window)
 }
 
 /// How long a request may be in a disk that is neither slow nor hangs.
@@ -386,7 +378,7 @@ mod tests {
     fn patience_is_eight_windows_for_a_second_after_something_was_given_up() {
         let (overdue, now) = (Overdue::default(), Time::from_nanos(1_000_000_000));
         overdue.completed(now, 100_000);
-        assert_eq!(overdue.give_up(now, WINDOW, request(now)), Ok(DiskState::Responding));
+        assert!(overdue.give_up(now, WINDOW, request(now)).is_ok());
         let at = |ms: u64| now.plus_nanos(ms * 1_000_000);
         assert_eq!(overdue.patience_nanos(at(999), WINDOW), 12_000_000);
         assert_eq!(overdue.patience_nanos(at(999), COST), 10_000_000);
@@ -434,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_request_kept_from_others_what_part_of_the_window_it_was() {
-        let kept = |nanos, cost| Overdue::occupancy_cost(nanos, cost, WINDOW);
+        let kept = |nanos, cost| occupancy_cost(nanos, cost, WINDOW);
         assert_eq!(kept(30_000_000, COST), DiskTime::from_nanos(2_000_000));
         let large = DiskTime::from_nanos(5_000_000);
         assert_eq!(kept(30_000_000, large), DiskTime::from_nanos(30_000_000));

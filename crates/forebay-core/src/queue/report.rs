@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::budget::{Completed, Dispatched, Sample, Sampler, Threshold, WindowSample};
+use crate::budget::{Completed, Dispatched, Sample, Threshold, WindowSample};
 use crate::flow::FlowRatio;
 use crate::requests::Request;
 use crate::{Blocked, ClassCounters, ClassId, DiskTime, Op, QueueCounters, Time};
@@ -60,7 +60,9 @@ pub(super) struct Report {
     pub(super) totals: QueueCounters,
     unreported: UnreportedDispatch,
     flow: FlowRatio,
-    sampler: Sampler,
+    sample: Sample,
+    /// What was not yet reported to the search for the window.
+    window_sample: WindowSample,
 }
 
 impl Report {
@@ -71,7 +73,8 @@ impl Report {
             totals: QueueCounters::default(),
             unreported: UnreportedDispatch { has_prices, ..UnreportedDispatch::default() },
             flow: FlowRatio::new(),
-            sampler: Sampler::default(),
+            sample: Sample::default(),
+            window_sample: WindowSample::default(),
         }
     }
 
@@ -118,7 +121,10 @@ impl Report {
     /// Nothing went for this long.
     pub(super) fn blocked(&mut self, reason: Blocked, nanos: u64) {
         self.blocked_unsampled(reason, nanos);
-        self.sampler.waited(reason, nanos);
+        if !matches!(reason, Blocked::Empty | Blocked::ClassLimit) {
+            self.sample.waited(nanos);
+            self.window_sample.waited(nanos);
+        }
     }
 
     /// As [`Report::blocked`], for time that is no sample.
@@ -185,11 +191,13 @@ impl Report {
         request: &Request,
         counted: Option<(Threshold, u64)>,
     ) -> Option<Sample> {
-        self.sampler.served(request.cost);
-        if let Some((threshold, nanos)) = counted {
-            self.sampler.count(threshold, request.op, nanos);
+        self.sample.served(request.cost);
+        if let Some((threshold, nanos)) = counted
+            && let Some(is_over) = self.sample.count(threshold, request.op, nanos)
+        {
+            self.window_sample.target(is_over);
         }
-        self.sampler.take_due(now)
+        self.sample.take_due(now)
     }
 
     /// Counts a completed request for the search for the window. Returns the sample if it is due.
@@ -204,8 +212,7 @@ impl Report {
         let is_fresh = request.fresh && done;
         let fresh_nanos = is_fresh.then(|| now.nanos_since(enqueued_at));
         let completed = Completed { op, cost, class, nearly_idle, fresh_nanos };
-        let is_due = self.sampler.window.add(now, completed);
-        is_due.then_some(&mut self.sampler.window)
+        self.window_sample.add(now, completed).then_some(&mut self.window_sample)
     }
 
     pub(super) fn update_flow(&mut self, now: Time, effective_goal: DiskTime) {

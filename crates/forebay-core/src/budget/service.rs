@@ -1,0 +1,298 @@
+//! What the disk has served, and whether the latency target holds.
+//!
+//! Each queue counts what it completes and reports it in small samples. The report that ends
+//! a period of 20 ms or more evaluates it.
+
+use super::price::Price;
+use crate::latency_target::LatencyTarget;
+use crate::sync::{AtomicU64, Ordering, add, get, set};
+use crate::{DiskTime, GroupCounters, Op, Time, saturating_nanos};
+
+/// The shortest and the longest period, in nanoseconds (20 and 200 ms). In a shorter one few
+/// requests complete, and noise says what the disk does; after a longer one a burst that is over is
+/// noticed later.
+const PERIOD_NANOS: (u64, u64) = (20_000_000, 200_000_000);
+/// A period goes on, up to the longest, while fewer than this many requests were counted for the
+/// latency target. At this number a 99th percentile rests on a single request.
+const COUNTED_MIN: u64 = 100;
+/// A request that was dispatched within this time after another one had to wait met a loaded disk,
+/// in nanoseconds (1 ms). It is ten times the time between two notes of that, so that no loaded
+/// moment is missed.
+const REFUSED_LATELY_NANOS: u64 = 1_000_000;
+/// The time between two notes that work has to wait, in nanoseconds (0.1 ms). All shards write it,
+/// so a note for each refusal would cost each of them a cache miss.
+const NOTED_NANOS: u64 = 100_000;
+/// The disk is loaded where it does at least this part of the rate of its figures, in thousandths,
+/// also if no work waits. At a smaller part requests of an idle disk count for the latency target;
+/// at a larger one fewer requests of a busy disk do.
+const LOADED_PERMILLE: u64 = 500;
+/// The highest rate that is believed, in thousandths of the figures' rate. A higher one, of 1,024
+/// times the figures, was not measured, but is an error of the clock.
+const DELIVERED_PERMILLE_MAX: u64 = 1_024_000;
+
+/// A queue reports its sample once this many of its requests count for the latency target. It is
+/// about a third of what ends a period, so that periods end soon after they may.
+const COUNTED_MAX: u64 = 32;
+/// A queue with fewer than `COUNTED_MAX` of them reports its sample after this time, in nanoseconds
+/// (5 ms): a quarter of the shortest period. A shorter time writes shared counters more often; a
+/// longer one counts more of a period in the next one.
+const REPORTED_AFTER_NANOS: u64 = 5_000_000;
+
+/// A period or sample that is longer than this says nothing, in nanoseconds (400 ms): it is of
+/// several loads. It is twice the longest period, because the report that ends a period may come
+/// late.
+const STALE_NANOS: u64 = 400_000_000;
+/// A queue's work waits throughout a sample if it did for this many tenths of its time. At fewer, a
+/// burst that waits for a moment would make a disk with little to do look slow.
+const WAITED_TENTHS: u64 = 9;
+
+/// What a queue has seen of the disk since its last report.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    /// Requests of the target's kind that met a loaded disk.
+    counted: u64,
+    /// Those of them that took longer than the target.
+    over: u64,
+    /// Disk time completed, in units.
+    served: u64,
+    /// For how long work has waited, in nanoseconds.
+    waited: u64,
+    /// When the sample began.
+    since: Time,
+}
+
+/// What a latency target asks of a request that was completed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threshold {
+    op: Op,
+    nanos: u64,
+    /// Whether it is a time in the disk, and not from enqueueing to completion.
+    pub(crate) in_disk: bool,
+}
+
+impl Threshold {
+    /// Whether a time that only the owner measured can be compared with the threshold. It cannot
+    /// if the owner was away and the disk may have completed the request on either side of it.
+    #[inline]
+    pub(crate) fn is_conclusive(&self, least: u64, most: u64, was_away: bool) -> bool {
+        !was_away || most <= self.nanos || least > self.nanos
+    }
+}
+
+impl Sample {
+    /// The same, from which nothing follows for what the disk can do.
+    pub(super) fn unjudged(self) -> Self {
+        Self { waited: 0, ..self }
+    }
+
+    /// A request of this cost was completed.
+    #[inline]
+    pub(crate) fn served(&mut self, cost: DiskTime) {
+        self.served = self.served.saturating_add(cost.units());
+    }
+
+    /// A request that met a loaded disk took this long. Returns whether that is longer than the
+    /// target, if it is about such requests.
+    pub(crate) fn count(&mut self, threshold: Threshold, op: Op, nanos: u64) -> Option<bool> {
+        let is_over = nanos > threshold.nanos;
+        (op == threshold.op).then(|| {
+            self.counted += 1;
+            self.over += u64::from(is_over);
+            is_over
+        })
+    }
+
+    /// Work has waited for the disk for this long, or for its turn.
+    pub(crate) fn waited(&mut self, nanos: u64) {
+        self.waited = self.waited.saturating_add(nanos);
+    }
+
+    /// What is to be reported now.
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<Self> {
+        let due = self.counted >= COUNTED_MAX || now.nanos_since(self.since) > REPORTED_AFTER_NANOS;
+        due.then(|| self.take(now))
+    }
+
+    #[inline(never)]
+    fn take(&mut self, now: Time) -> Self {
+        core::mem::replace(self, Self { since: now, ..Self::default() })
+    }
+}
+
+/// What one disk has served.
+#[derive(Debug, Default)]
+pub(super) struct Service {
+    /// What [`LatencyTarget::to_word`] made of the target.
+    target: AtomicU64,
+    /// What was delivered when work last waited, in thousandths of the figures' rate.
+    speed_permille: AtomicU64,
+    /// When work last had to wait for the disk.
+    refused_at: AtomicU64,
+    /// One if the disk was loaded in the last period.
+    is_loaded: AtomicU64,
+    /// One if the target held then.
+    holds: AtomicU64,
+    /// When the present period began, and what was reported in it.
+    began_at: AtomicU64,
+    counted: AtomicU64,
+    over: AtomicU64,
+    /// At the price of its mix.
+    served: AtomicU64,
+    /// Until when the time in which work waited is counted.
+    covered_until: AtomicU64,
+    /// How much of the period that was.
+    covered: AtomicU64,
+    /// How much of the period the disk stood still.
+    stalled: AtomicU64,
+    waited_nanos_in_all: AtomicU64,
+    served_in_all: AtomicU64,
+    counted_total: AtomicU64,
+    over_total: AtomicU64,
+}
+
+/// What the disk did in a period.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivered {
+    /// Thousandths of its figures' rate.
+    pub(super) speed_permille: u64,
+    /// Whether work waited throughout.
+    pub(super) waited: bool,
+}
+
+impl Service {
+    pub(super) fn new(target: Option<LatencyTarget>) -> Self {
+        Self {
+            target: AtomicU64::new(LatencyTarget::to_word(target)),
+            speed_permille: AtomicU64::new(1000),
+            holds: AtomicU64::new(1),
+            ..Self::default()
+        }
+    }
+
+    /// The latency target in force.
+    pub(super) fn target(&self) -> Option<LatencyTarget> {
+        LatencyTarget::from_word(get(&self.target))
+    }
+
+    /// Puts another latency target in force, or none. Whether it is another one than before.
+    pub(super) fn set_target(&self, target: Option<LatencyTarget>) -> bool {
+        let word = LatencyTarget::to_word(target);
+        let is_new = self.target.swap(word, Ordering::Relaxed) != word;
+        if is_new {
+            set(&self.holds, 1);
+        }
+        is_new
+    }
+
+    /// What the latency target asks of a request that was dispatched then; `None` if there is no
+    /// target, or the request met no load.
+    #[inline]
+    pub(super) fn threshold_of_load(&self, dispatched_at: Time) -> Option<Threshold> {
+        let target = self.target()?;
+        let (op, in_disk) = (target.op(), target.is_in_disk());
+        let threshold = Threshold { op, nanos: saturating_nanos(target.latency()), in_disk };
+        self.met_load(dispatched_at).then_some(threshold)
+    }
+
+    /// Whether a request that was dispatched then met a loaded disk: one that others waited for, or
+    /// that was busy without that.
+    fn met_load(&self, dispatched_at: Time) -> bool {
+        let refused_at = Time::from_nanos(get(&self.refused_at));
+        get(&self.is_loaded) != 0
+            || (refused_at > Time::ZERO
+                && dispatched_at.nanos_since(refused_at) <= REFUSED_LATELY_NANOS)
+    }
+
+    /// Work has to wait for the disk.
+    pub(super) fn refused(&self, now: Time) {
+        if now.nanos_since(Time::from_nanos(get(&self.refused_at))) > NOTED_NANOS {
+            set(&self.refused_at, now.as_nanos());
+        }
+    }
+
+    /// A queue reports a sample. What it served counts at the `price` of the present mix. Returns
+    /// what was delivered in the period that has ended with it, if one has.
+    pub(super) fn add(&self, now: Time, sample: Sample, price: Price) -> Option<Delivered> {
+        add(&self.counted, sample.counted);
+        add(&self.over, sample.over);
+        add(&self.served, price.busy_for(sample.served));
+        self.cover(now, &sample);
+        let began_at = get(&self.began_at);
+        let nanos = now.nanos_since(Time::from_nanos(began_at));
+        let is_over = nanos >= PERIOD_NANOS.1
+            || (nanos >= PERIOD_NANOS.0 && get(&self.counted) >= COUNTED_MIN);
+        let order = Ordering::Relaxed;
+        let ends = is_over
+            && self.began_at.compare_exchange(began_at, now.as_nanos(), order, order).is_ok();
+        ends.then(|| self.end_period(nanos))
+    }
+
+    /// Counts the time of a sample throughout which work waited.
+    fn cover(&self, now: Time, sample: &Sample) {
+        let nanos = now.nanos_since(sample.since);
+        let running = nanos.saturating_sub(get(&self.stalled));
+        if sample.waited / WAITED_TENTHS < nanos / 10 || running > STALE_NANOS {
+            return;
+        }
+        let before = self.covered_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
+        let since = sample.since.max(Time::from_nanos(before));
+        self.covered.fetch_add(now.nanos_since(since), Ordering::Relaxed);
+    }
+
+    /// The present period has ended after `nanos`.
+    fn end_period(&self, nanos: u64) -> Delivered {
+        let take = |sum: &AtomicU64| sum.swap(0, Ordering::Relaxed);
+        let (counted, over, served) = (take(&self.counted), take(&self.over), take(&self.served));
+        add(&self.counted_total, counted);
+        add(&self.over_total, over);
+        let (covered, stalled) = (take(&self.covered), take(&self.stalled));
+        let running = nanos.saturating_sub(stalled);
+        let waited = covered >= nanos / 4 * 3 && running <= STALE_NANOS;
+        let speed_permille = speed_permille(served, nanos);
+        set(&self.is_loaded, u64::from(speed_permille >= LOADED_PERMILLE));
+        if waited {
+            add(&self.waited_nanos_in_all, running);
+            add(&self.served_in_all, served);
+            set(&self.speed_permille, speed_permille);
+        }
+        if let Some(target) = self.target().filter(|_| nanos <= STALE_NANOS) {
+            let allowed = counted.saturating_mul(u64::from(1000 - target.permille()));
+            set(&self.holds, u64::from(over.saturating_mul(1000) <= allowed));
+        }
+        Delivered { speed_permille, waited }
+    }
+
+    /// The disk stood still for so long in this period: work waited, however little of it there
+    /// was.
+    pub(super) fn stalled(&self, nanos: u64) {
+        add(&self.stalled, nanos);
+        add(&self.waited_nanos_in_all, nanos);
+    }
+
+    pub(super) fn counters(&self) -> GroupCounters {
+        GroupCounters {
+            waited_nanos: get(&self.waited_nanos_in_all),
+            waited_consumption: DiskTime::from_units(get(&self.served_in_all)),
+            measured: get(&self.counted_total),
+            over_target: get(&self.over_total),
+            ..GroupCounters::default()
+        }
+    }
+
+    /// Whether the target held in the last period.
+    pub(super) fn holds(&self) -> bool {
+        get(&self.holds) != 0
+    }
+
+    /// What the disk did when work last waited for it, in thousandths of its figures' rate.
+    pub(super) fn speed_permille(&self) -> u64 {
+        get(&self.speed_permille)
+    }
+}
+
+/// Disk time served per time, in thousandths.
+fn speed_permille(served: u64, nanos: u64) -> u64 {
+    let time = u128::from(nanos.max(1)) * u128::from(DiskTime::UNITS_PER_NANO);
+    let permille = u128::from(served) * 1000 / time;
+    u64::try_from(permille).unwrap_or(u64::MAX).min(DELIVERED_PERMILLE_MAX)
+}
