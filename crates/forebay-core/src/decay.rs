@@ -30,6 +30,9 @@ pub(crate) struct Decay {
     shard_tag: u64,
     /// Whether anything waits on this shard.
     waits: bool,
+    /// There is no such order without the feature, and its branches are not compiled.
+    #[cfg(not(feature = "history"))]
+    _none: core::convert::Infallible,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,6 +42,7 @@ struct Account {
 }
 
 impl Decay {
+    #[cfg(feature = "history")]
     pub(crate) fn new(tau_nanos: u64) -> Self {
         Self { tau_nanos: tau_nanos.max(1), accounts: Vec::new(), shard_tag: 0, waits: false }
     }

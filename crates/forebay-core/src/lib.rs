@@ -62,10 +62,6 @@ mod budget;
 mod class_tree;
 mod cost;
 mod counters;
-#[cfg(feature = "history")]
-mod decay;
-#[cfg(not(feature = "history"))]
-#[path = "no_decay.rs"]
 mod decay;
 mod discard_step;
 mod discards;

@@ -139,10 +139,11 @@ impl ClassTree {
         Ok(())
     }
 
-    /// Groups from this one, itself counted, up to the root, which is not.
-    fn depth(&self, group: NodeId) -> usize {
-        let above = |&id: &NodeId| (id != ROOT).then(|| self.node(id).parent());
-        core::iter::successors(Some(group), above).take_while(|&id| id != ROOT).count()
+    /// A node and the groups that it is in, without the root.
+    #[inline]
+    pub(crate) fn path(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
+        let below_root = |id: NodeId| (id != ROOT).then_some(id);
+        core::iter::successors(below_root(id), move |&id| below_root(self.node(id).parent()))
     }
 
     fn add(
@@ -155,11 +156,12 @@ impl ClassTree {
         let root = ClassGroupId { node: ROOT, generation: 0 };
         let ClassGroupId { node: parent, generation } = parent.unwrap_or(root);
         self.node(parent).slot.enter(generation)?;
-        let added = if range.start < FIRST_CLASS && self.depth(parent) >= CLASS_GROUP_DEPTH_MAX {
-            Err(ClassError::TooDeep)
-        } else {
-            self.place_in(range, parent, shares)
-        };
+        let added =
+            if range.start < FIRST_CLASS && self.path(parent).count() >= CLASS_GROUP_DEPTH_MAX {
+                Err(ClassError::TooDeep)
+            } else {
+                self.place_in(range, parent, shares)
+            };
         if added.is_err() {
             self.node(parent).slot.leave(false);
         }

@@ -6,7 +6,7 @@ use core::cmp::Reverse;
 
 use super::FairQueue;
 use crate::Time;
-use crate::class_tree::{ClassTree, Credit, NodeId, ROOT};
+use crate::class_tree::{ClassTree, Credit, NodeId};
 use crate::tag;
 
 /// A class that asks for more within this time after a request has come back was not idle, in
@@ -24,10 +24,8 @@ impl FairQueue {
         if self.peers.sole() {
             return;
         }
-        let mut child = class;
-        while child != ROOT {
-            self.locals[usize::from(child)].completed_at = now;
-            child = self.tree.node(child).parent();
+        for node in self.tree.path(class) {
+            self.locals[usize::from(node)].completed_at = now;
         }
     }
 
@@ -52,13 +50,8 @@ impl FairQueue {
             return 0;
         }
         let shard_tag = self.locals[usize::from(class)].shard_tag;
-        let mut owed = tag::ahead(self.tree.node(class).virtual_time(), shard_tag);
-        let mut child = class;
-        while child != ROOT {
-            owed = owed.max(self.tree.owed(child));
-            child = self.tree.node(child).parent();
-        }
-        owed
+        let owed = tag::ahead(self.tree.node(class).virtual_time(), shard_tag);
+        self.tree.path(class).map(|node| self.tree.owed(node)).fold(owed, u64::max)
     }
 
     /// After a pause in which the others did not wait for this shard: of what

@@ -5,12 +5,9 @@
 
 mod credit;
 mod out_of_order;
-mod service_order;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-
-pub use service_order::ServiceOrder;
 
 use crate::class_tree::{ClassError, ClassId, ClassTree, LEVELS_MAX, NodeId, ROOT};
 use crate::decay::Decay;
@@ -21,6 +18,35 @@ use crate::shard_id::ShardId;
 use crate::tag::{self, STEP_MAX, is_after};
 use crate::tag_heap::{NOWHERE, TagHeap};
 use crate::{DiskTime, Time};
+
+/// In which order a queue serves its classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServiceOrder {
+    /// Start-time fair queueing by disk time, over all shards.
+    StartTime,
+    /// The fair queue of 2016, to compare with: per shard, by weights that
+    /// grow with the size of a request, forgotten exponentially. Shards take
+    /// turns by disk time, whatever their classes. On each shard a class has
+    /// about half a request per `tau_nanos` beyond its share, since what it used
+    /// is forgotten meanwhile.
+    #[cfg(feature = "history")]
+    ExponentialDecay {
+        /// Time in which what was used falls by a factor e, in nanoseconds.
+        tau_nanos: u64,
+    },
+}
+
+impl ServiceOrder {
+    /// The name used in reports and options.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::StartTime => "start-time",
+            #[cfg(feature = "history")]
+            Self::ExponentialDecay { .. } => "exponential-decay",
+        }
+    }
+}
 
 /// What one shard keeps of a class or group of classes.
 #[derive(Debug, Default)]
@@ -247,15 +273,8 @@ impl FairQueue {
 
     #[inline(never)]
     fn limited_until(&self, class: NodeId, now: Time) -> Option<(NodeId, Time)> {
-        let mut child = class;
-        while child != ROOT {
-            let node = self.tree.node(child);
-            if let Some(until) = node.limiter.closed_until(now) {
-                return Some((child, until));
-            }
-            child = node.parent();
-        }
-        None
+        let closed_until = |node| self.tree.node(node).limiter.closed_until(now);
+        self.tree.path(class).find_map(|node| Some((node, closed_until(node)?)))
     }
 
     /// Charges the limits of a class and of the groups it is in.
@@ -268,12 +287,7 @@ impl FairQueue {
 
     #[inline(never)]
     fn charge_limits_upwards(&self, class: NodeId, now: Time, bytes: u64) {
-        let mut child = class;
-        while child != ROOT {
-            let node = self.tree.node(child);
-            node.limiter.charge(now, bytes);
-            child = node.parent();
-        }
+        self.tree.path(class).for_each(|node| self.tree.node(node).limiter.charge(now, bytes));
     }
 
     /// Nothing of this queue counts as backlogged any more.
@@ -314,8 +328,7 @@ impl FairQueue {
     /// Enters a node into the order or takes it out, after its work or its
     /// limit has changed, and the groups above it with it; `now` if that is new.
     fn relink(&mut self, node: NodeId, now: Option<Time>) {
-        let mut child = node;
-        while child != ROOT {
+        for child in self.tree.path(node) {
             let local = &mut self.locals[usize::from(child)];
             let has_work = if ClassTree::is_class(child) {
                 !local.fifo.is_empty()
@@ -344,7 +357,6 @@ impl FairQueue {
                 self.peers.publish_class(self.shard, child, tag);
             }
             self.publish_next(parent);
-            child = parent;
         }
         self.publish_turn();
     }
@@ -500,14 +512,7 @@ impl FairQueue {
     }
 
     fn is_below_throttled(&self, node: NodeId) -> bool {
-        let mut node = node;
-        while node != ROOT {
-            node = self.tree.node(node).parent();
-            if self.locals[usize::from(node)].throttled {
-                return true;
-            }
-        }
-        false
+        self.tree.path(node).skip(1).any(|group| self.locals[usize::from(group)].throttled)
     }
 
     /// A nested request was just queued in `class`.
@@ -524,14 +529,9 @@ impl FairQueue {
 
     #[cold]
     fn change_nested(&mut self, class: NodeId, change: i32) {
-        let mut node = class;
-        loop {
+        for node in self.tree.path(class).chain([ROOT]) {
             let local = &mut self.locals[usize::from(node)];
             local.nested = local.nested.saturating_add_signed(change);
-            if node == ROOT {
-                return;
-            }
-            node = self.tree.node(node).parent();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Requests that go without being queued: the tags follow as if they had been.
 
 use super::FairQueue;
-use crate::class_tree::{ClassId, NodeId, ROOT};
+use crate::class_tree::{ClassId, NodeId};
 use crate::requests::{Request, Requests};
 use crate::tag::{self, STEP_MAX, is_after};
 use crate::{DiskTime, Time};
@@ -15,10 +15,8 @@ impl FairQueue {
         let local = &mut self.locals[usize::from(class)];
         let earliest = self.tree.node(class).virtual_time().wrapping_sub(self.lead_max);
         local.shard_tag = tag::later(local.shard_tag, earliest);
-        let mut child = class;
-        while child != ROOT {
-            self.tree.activate_unqueued(child, self.credit(child, Some(now)));
-            child = self.tree.node(child).parent();
+        for node in self.tree.path(class) {
+            self.tree.activate_unqueued(node, self.credit(node, Some(now)));
         }
     }
 
@@ -62,20 +60,17 @@ impl FairQueue {
     /// above.
     pub(crate) fn charge(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
         self.make_room_for(class);
-        let mut child = class;
-        while child != ROOT {
-            if !self.locals[usize::from(child)].awake {
-                self.tree.catch_up(child);
+        for node in self.tree.path(class) {
+            if !self.locals[usize::from(node)].awake {
+                self.tree.catch_up(node);
             }
-            child = self.tree.node(child).parent();
         }
         self.charge_upwards(class, cost, len, now);
     }
 
     /// Virtual time follows as far as nobody who waits here is behind.
     fn charge_upwards(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
-        let mut child = class;
-        while child != ROOT {
+        for child in self.tree.path(class) {
             let node = self.tree.node(child);
             let parent = node.parent();
             let (start, _) = node.charge(cost, &mut self.locals[usize::from(child)].fraction);
@@ -86,7 +81,6 @@ impl FairQueue {
             if let Some(decay) = &mut self.decay {
                 decay.charge(child, now, len, node.shares());
             }
-            child = parent;
         }
         self.charge_turn(cost);
     }

@@ -61,7 +61,6 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "class_tree",
             "counters",
             "decay",
-            "no_decay",
             "shard_set",
             "discards",
             "disk_clock",
