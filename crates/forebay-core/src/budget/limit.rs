@@ -1,11 +1,10 @@
 //! What bounds the work that is unfinished in the disk.
 
+use alloc::boxed::Box;
+
 use super::demand::Demand;
-#[cfg(feature = "history")]
-use super::littles_law::LittlesLaw;
 use super::policy::Policy;
-use super::room::Room;
-use crate::sync::Padded;
+use crate::sync::{Ordering, Padded, Tally};
 use crate::{DiskModel, DiskTime};
 
 /// Disk time of everything in the disk, and the bound of a policy on it.
@@ -16,34 +15,28 @@ pub(super) struct Limit {
 }
 
 #[derive(Debug)]
-#[cfg_attr(
-    feature = "history",
-    expect(clippy::large_enum_variant, reason = "there is one per disk")
-)]
 enum Bound {
     None,
     /// So much disk time, as told with each request.
     Window,
-    Requests {
-        max: u64,
-        in_disk: Padded<Room>,
-    },
-    #[cfg(feature = "history")]
-    LittlesLaw(LittlesLaw),
+    Counted(Box<Counted>),
 }
 
 impl Limit {
     /// `sole` if a single shard uses it.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     pub(super) fn new(policy: &Policy, model: &DiskModel, sole: bool) -> Self {
+        let counted = |unit| {
+            let rooms = [Padded(Room::new(sole)), Padded(Room::new(sole))];
+            Bound::Counted(Box::new(Counted { rooms, unit }))
+        };
         let bound = match policy {
             Policy::PaceWindow { .. } => Bound::Window,
-            Policy::Concurrency { requests } => Bound::Requests {
-                max: u64::from(*requests).max(1),
-                in_disk: Padded(Room::new(sole)),
-            },
+            Policy::Concurrency { requests } => {
+                counted(Unit::Requests { max: u64::from(*requests).max(1) })
+            }
             #[cfg(feature = "history")]
-            Policy::LittlesLaw { .. } => Bound::LittlesLaw(LittlesLaw::new(model, sole)),
+            Policy::LittlesLaw { .. } => counted(Unit::OperationsAndBytes(Box::new(model.clone()))),
             _ => Bound::None,
         };
         Self { in_flight: Padded(Room::new(sole)), bound }
@@ -71,9 +64,7 @@ impl Limit {
         match &self.bound {
             Bound::None => goal,
             Bound::Window => self.in_flight.0.part_free(window, uncounted.units(), goal),
-            Bound::Requests { max, in_disk } => in_disk.0.part_free(*max, 0, goal),
-            #[cfg(feature = "history")]
-            Bound::LittlesLaw(law) => law.part_free(goal),
+            Bound::Counted(counted) => counted.part_free(goal),
         }
     }
 
@@ -87,26 +78,17 @@ impl Limit {
         self.enter_by_count(demand, goal)
     }
 
-    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     fn enter_by_count(&self, demand: &Demand, goal: DiskTime) -> Option<u64> {
-        match &self.bound {
-            Bound::None | Bound::Window => {}
-            Bound::Requests { max, in_disk } => {
-                in_disk.0.enter(*max, 1)?;
-            }
-            #[cfg(feature = "history")]
-            Bound::LittlesLaw(law) => law.enter(goal, demand)?,
+        if let Bound::Counted(counted) = &self.bound {
+            counted.enter(goal, demand)?;
         }
         Some(self.in_flight.0.enter_anyway(demand.cost.units()))
     }
 
     /// Takes room however much is used.
     pub(super) fn enter_anyway(&self, demand: &Demand) {
-        match &self.bound {
-            Bound::None | Bound::Window => {}
-            Bound::Requests { in_disk, .. } => _ = in_disk.0.enter_anyway(1),
-            #[cfg(feature = "history")]
-            Bound::LittlesLaw(law) => law.enter_anyway(demand),
+        if let Bound::Counted(counted) = &self.bound {
+            counted.each(demand, Room::enter_anyway);
         }
         self.in_flight.0.enter_anyway(demand.cost.units());
     }
@@ -115,24 +97,141 @@ impl Limit {
     #[inline]
     pub(super) fn leave(&self, demand: &Demand) {
         self.in_flight.0.leave(demand.cost.units());
-        match &self.bound {
-            Bound::None | Bound::Window => {}
-            Bound::Requests { in_disk, .. } => in_disk.0.leave(1),
-            #[cfg(feature = "history")]
-            Bound::LittlesLaw(law) => law.leave(demand),
+        if let Bound::Counted(counted) = &self.bound {
+            counted.each(demand, Room::leave);
         }
     }
 
     /// Whether there is room, asked by a queue that has just left a mark and
     /// would otherwise sleep; see [`Room::open_after_mark`].
-    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     pub(super) fn open_after_mark(&self, goal: DiskTime, window: u64) -> bool {
         match &self.bound {
             Bound::None => true,
             Bound::Window => self.in_flight.0.open_after_mark(window),
-            Bound::Requests { max, in_disk } => in_disk.0.open_after_mark(*max),
-            #[cfg(feature = "history")]
-            Bound::LittlesLaw(law) => law.open_after_mark(goal),
+            Bound::Counted(counted) => counted.open_after_mark(goal),
         }
+    }
+}
+
+/// The bound of a policy to compare with, in units of its own.
+#[derive(Debug)]
+struct Counted {
+    rooms: [Padded<Room>; 2],
+    unit: Unit,
+}
+
+#[derive(Debug)]
+enum Unit {
+    /// At most this many requests, and nothing in the second room (2016).
+    Requests { max: u64 },
+    /// In disk time of each: an operation takes `1 / IOPS`, and its bytes take `bytes / bandwidth`,
+    /// per direction. Each may hold one goal, by Little's law (ScyllaDB, 2018).
+    #[cfg(feature = "history")]
+    OperationsAndBytes(Box<DiskModel>),
+}
+
+impl Counted {
+    /// What a request takes of each room.
+    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
+    fn amounts(&self, demand: &Demand) -> [u64; 2] {
+        match &self.unit {
+            Unit::Requests { .. } => [1, 0],
+            #[cfg(feature = "history")]
+            Unit::OperationsAndBytes(model) => {
+                let (operation, bytes) =
+                    (model.cost(demand.op, 0), model.bytes_cost(demand.op, demand.len));
+                [operation.units(), bytes.units()]
+            }
+        }
+    }
+
+    /// Each room with its limit.
+    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
+    fn limited(&self, goal: DiskTime) -> [(&Room, u64); 2] {
+        let limits = match self.unit {
+            Unit::Requests { max } => [max, u64::MAX],
+            #[cfg(feature = "history")]
+            Unit::OperationsAndBytes(_) => [goal.units(); 2],
+        };
+        [(&self.rooms[0].0, limits[0]), (&self.rooms[1].0, limits[1])]
+    }
+
+    fn enter(&self, goal: DiskTime, demand: &Demand) -> Option<()> {
+        let ([(first, most), (second, most_of_second)], [amount, of_second]) =
+            (self.limited(goal), self.amounts(demand));
+        first.enter(most, amount)?;
+        if second.enter(most_of_second, of_second).is_none() {
+            first.leave(amount);
+            return None;
+        }
+        Some(())
+    }
+
+    /// Changes each room by what a request takes of it.
+    fn each<T>(&self, demand: &Demand, change: impl Fn(&Room, u64) -> T) {
+        for (room, amount) in self.rooms.iter().zip(self.amounts(demand)) {
+            change(&room.0, amount);
+        }
+    }
+
+    fn open_after_mark(&self, goal: DiskTime) -> bool {
+        self.limited(goal).into_iter().all(|(room, limit)| room.open_after_mark(limit))
+    }
+
+    fn part_free(&self, goal: DiskTime) -> DiskTime {
+        let [first, second] =
+            self.limited(goal).map(|(room, limit)| room.part_free(limit, 0, goal));
+        first.min(second)
+    }
+}
+
+/// Counts what has entered and not left.
+#[derive(Debug)]
+pub(crate) struct Room {
+    used: Tally,
+}
+
+impl Room {
+    /// An empty room; `sole` if a single shard uses it.
+    pub(crate) fn new(sole: bool) -> Self {
+        Self { used: Tally::new(sole) }
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Enters while less than `limit` is used, overshooting it by this one at
+    /// most; returns what was used before.
+    pub(crate) fn enter(&self, limit: u64, amount: u64) -> Option<u64> {
+        self.used.update(|used| (used < limit).then(|| used.wrapping_add(amount)))
+    }
+
+    /// Enters whatever is used; returns what was used before.
+    pub(crate) fn enter_anyway(&self, amount: u64) -> u64 {
+        self.used.fetch_add(amount, Ordering::AcqRel)
+    }
+
+    /// An atomic read-modify-write with AcqRel: see [`Room::open_after_mark`].
+    pub(crate) fn leave(&self, amount: u64) {
+        let before = self.used.fetch_sub(amount, Ordering::AcqRel);
+        debug_assert!(before >= amount, "what leaves has entered: {amount} of {before}");
+    }
+
+    /// Whether one more may enter, asked by a queue that has just left a mark
+    /// and would otherwise sleep. This is a read-modify-write on the number
+    /// that `leave` changes: either it comes later and sees the room, or
+    /// `leave` comes later and its caller sees the mark.
+    fn open_after_mark(&self, limit: u64) -> bool {
+        self.used.fetch_add(0, Ordering::AcqRel) < limit
+    }
+
+    /// The part of `limit` that is free, scaled to `whole`, where `uncounted` of
+    /// what is used does not count. Rounded up: it is zero only where nothing more enters.
+    fn part_free(&self, limit: u64, uncounted: u64, whole: DiskTime) -> DiskTime {
+        let free = limit.saturating_sub(self.used().saturating_sub(uncounted));
+        let scaled = u128::from(whole.units()) * u128::from(free);
+        let scaled = scaled.div_ceil(u128::from(limit.max(1)));
+        DiskTime::from_units(u64::try_from(scaled).unwrap_or(u64::MAX))
     }
 }

@@ -13,14 +13,10 @@ mod demand;
 mod goal;
 mod knee;
 mod limit;
-#[cfg(feature = "history")]
-mod littles_law;
 mod overdue;
 mod pace;
 mod policy;
 mod price;
-mod rate;
-mod room;
 mod service;
 #[cfg(feature = "history")]
 mod two_level;
@@ -36,11 +32,11 @@ pub use ceiling::Ceiling;
 pub use control::{Control, FixedControl};
 pub(crate) use demand::{ChargeContext, Demand, Refusal, Reservation};
 pub(crate) use knee::{Completed, WindowSample};
+pub(crate) use limit::Room;
 pub(crate) use overdue::{GivenUp, Overdue};
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
 pub(crate) use price::Dispatched;
-pub(crate) use room::Room;
 pub(crate) use service::{Sample, Threshold};
 pub(crate) use windows::RoomShare;
 
@@ -53,8 +49,8 @@ use control::Controller;
 use goal::{Goal, two_goals_units};
 use knee::Knee;
 use limit::Limit;
+use pace::Rate;
 use price::{Mix, Price};
-use rate::Rate;
 use service::Service;
 
 /// The effective goals by which all shards together that turn late and are owed disk time may
@@ -84,9 +80,9 @@ pub(crate) struct Budget {
     limit: Limit,
     /// What goes past the window because it was charged before.
     again: Padded<Pace>,
-    /// Above this flow ratio, in thousandths, requests are priced higher.
+    /// Requests are priced higher while more go than come back.
     #[cfg(feature = "history")]
-    flow_limit_permille: Option<u64>,
+    follows_flow: bool,
     pub(crate) overdue: Overdue,
     /// Boxed, as what follows: budgets are made on small stacks too.
     service: Box<Padded<Service>>,
@@ -108,15 +104,13 @@ impl Budget {
         let goal = Goal::new(policy, model, controller.unstated_goal());
         let target = target.filter(|_| has_window);
         controller.set_target(target);
-        #[cfg(feature = "history")]
-        let flow_limit = matches!(policy, Policy::FlowRatio { .. });
         Self {
             rate: Padded(Rate::new(policy, goal.get(), sole)),
             goal: Padded(goal),
             again: Padded(Pace::new(sole)),
             limit: Limit::new(policy, model, sole),
             #[cfg(feature = "history")]
-            flow_limit_permille: flow_limit.then_some(policy::FLOW_RATIO_LIMIT_PERMILLE),
+            follows_flow: matches!(policy, Policy::FlowRatio { .. }),
             overdue: Overdue::default(),
             service: Box::new(Padded(Service::new(target))),
             controller,
@@ -336,22 +330,15 @@ impl Budget {
         self.limit.enter_anyway(demand);
     }
 
-    #[cfg(not(feature = "history"))]
+    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for the flow ratio"))]
     #[inline]
-    fn priced(&self, cost: DiskTime, goal: DiskTime, price: Price, _flow: &FlowRatio) -> DiskTime {
-        price.time_of(cost, goal)
-    }
-
-    #[cfg(feature = "history")]
     fn priced(&self, cost: DiskTime, goal: DiskTime, price: Price, flow: &FlowRatio) -> DiskTime {
-        match self.flow_limit_permille {
-            Some(limit) if flow.permille() > limit => {
-                let raised = u128::from(cost.units()) * u128::from(flow.permille()) / 1000;
-                let raised = u64::try_from(raised).unwrap_or(u64::MAX);
-                DiskTime::from_units(raised.min(goal.units())).max(cost)
-            }
-            _ => price.time_of(cost, goal),
+        #[cfg(feature = "history")]
+        if self.follows_flow && flow.permille() > policy::FLOW_RATIO_LIMIT_PERMILLE {
+            let raised = price::scaled_units(cost.units(), flow.permille(), 1000);
+            return DiskTime::from_units(raised.min(goal.units())).max(cost);
         }
+        price.time_of(cost, goal)
     }
 }
 
