@@ -57,37 +57,30 @@
 extern crate alloc;
 
 mod access;
-mod blocked;
 mod budget;
 mod class_tree;
 mod cost;
 mod counters;
 mod decay;
-mod discard_step;
 mod discards;
 mod disk_clock;
 mod disk_model;
 mod error_text;
 mod fair_queue;
 mod flow;
-mod group_counters;
-mod head;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
 mod io_group;
 mod latency_target;
 mod limit;
-mod load_status;
 #[cfg(all(test, loom))]
 mod loom_tests;
-mod mix_prices;
-mod op;
 mod peers;
 mod published;
 mod queue;
 mod requests;
-mod shard_id;
+mod seek;
 mod shard_set;
 mod shared;
 mod split;
@@ -96,9 +89,8 @@ mod tag;
 mod tag_heap;
 mod time;
 
-pub use access::{Access, Place};
-pub use blocked::Blocked;
-pub use budget::{Ceiling, Control, FixedControl, LATENCY_GOAL_DEFAULT, Policy};
+pub use access::{Access, Op, Place};
+pub use budget::{Ceiling, Control, FixedControl, GroupCounters, LATENCY_GOAL_DEFAULT, Policy};
 pub use class_tree::{
     CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassError, ClassGroupId, ClassId,
     ClassNode, SHARES_MAX,
@@ -107,25 +99,21 @@ pub use cost::{
     BANDWIDTH_MAX, CostCurve, CostError, IOPS_MAX, IOPS_SIZE_DEFAULT, LADDER_POINTS_MAX,
     SATURATION_LENGTH_DEFAULT,
 };
-pub use counters::{ClassCounters, QueueCounters};
-pub use discard_step::{DISCARD_PART, DISCARD_STEP_NANOS, Step, StepMax};
-pub use discards::DISCARDS_MAX;
+pub use counters::{Blocked, ClassCounters, QueueCounters};
+pub use discards::{DISCARD_PART, DISCARD_STEP_NANOS, DISCARDS_MAX, Step, StepMax};
 pub use disk_model::{
-    DISCARD_SPEEDUP, DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN,
+    DISCARD_SPEEDUP, DiskModel, DiskRates, MIX_PRICES, MixPrices, ModelError, PRICE_ONE,
+    REQUEST_LEN_MAX, REQUEST_LEN_MIN,
 };
 pub use fair_queue::ServiceOrder;
-pub use group_counters::GroupCounters;
-pub use head::{RUN_CHARGED_NANOS, RUN_NANOS};
-pub use io_group::{GroupConfig, GroupFull, IoGroup};
+pub use io_group::{GroupConfig, GroupFull, IoGroup, LoadStatus};
 pub use latency_target::{LatencyTarget, LatencyTargetError, LatencyTargetStatus};
 pub use limit::Limits;
-pub use load_status::LoadStatus;
-pub use mix_prices::{MIX_PRICES, MixPrices, PRICE_ONE};
-pub use op::Op;
 pub use queue::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
 pub use requests::Ticket;
-pub use shard_id::{SHARDS_MAX, ShardId};
+pub use seek::{RUN_CHARGED_NANOS, RUN_NANOS};
+pub use shard_set::{SHARDS_MAX, ShardId};
 pub use split::{Join, Parts};
 pub use time::{DiskTime, Time, saturating_nanos};

@@ -10,7 +10,7 @@ use crate::budget::{Budget, ChargeContext, Demand, Pace, Refusal, Reservation};
 use crate::class_tree::{ClassTree, Credit, ROOT};
 use crate::flow::FlowRatio;
 use crate::limit::{Limiter, Limits};
-use crate::shard_id::ShardId;
+use crate::shard_set::ShardId;
 use crate::shard_set::{ShardSet, WakeList};
 use crate::{Control, DiskModel, DiskTime, Op, Policy, Time};
 

@@ -11,7 +11,7 @@ use crate::disk_clock::DiskClock;
 use crate::published::{
     ANSWER_PART, IDLE, NOT_WAITED_FOR, PeerCheck, PeerFilter, PollRecord, Presence, Published,
 };
-use crate::shard_id::{SHARDS_MAX, ShardId};
+use crate::shard_set::{SHARDS_MAX, ShardId};
 use crate::shard_set::{STEP_SHARDS_MAX, ShardSet, WakeList};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 use crate::tag::{ahead, is_after};

@@ -1,7 +1,21 @@
-//! Sets of shards, as one bit for each.
+//! The numbers of shards, and sets of shards, as one bit for each.
 
-use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU64, Ordering};
+
+/// Most shards of one group. It bounds the sets of shards, which have a bit for each, and what each
+/// shard keeps of the others.
+pub const SHARDS_MAX: usize = 256;
+
+/// A shard of a group, below [`SHARDS_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(pub(crate) u16);
+
+impl ShardId {
+    /// The shard's number, from zero in the order of joining.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// Encoding: The words of a set of shards, with a bit for each.
 const WORDS: usize = SHARDS_MAX / 64;
@@ -104,9 +118,8 @@ impl WakeList {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn every_shard_comes_back_once() {

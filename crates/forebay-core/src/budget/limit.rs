@@ -2,10 +2,40 @@
 
 use alloc::boxed::Box;
 
-use super::demand::Demand;
 use super::policy::Policy;
 use crate::sync::{Ordering, Padded, Tally};
-use crate::{DiskModel, DiskTime};
+use crate::{DiskModel, DiskTime, Op};
+
+/// A request, as the budget sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand {
+    pub(crate) cost: DiskTime,
+    /// What the pace counts: less where it is known that the disk does not seek.
+    pub(crate) paced: DiskTime,
+    /// Nothing of its class waited on its shard when it came.
+    pub(crate) fresh: bool,
+    #[cfg(feature = "history")]
+    op: Op,
+    #[cfg(feature = "history")]
+    len: u64,
+}
+
+impl Demand {
+    /// For a request that costs `cost`; what it is counts for some policies.
+    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
+    #[inline(always)]
+    pub(crate) const fn new(cost: DiskTime, op: Op, len: u64, fresh: bool) -> Self {
+        Self {
+            cost,
+            paced: cost,
+            fresh,
+            #[cfg(feature = "history")]
+            op,
+            #[cfg(feature = "history")]
+            len,
+        }
+    }
+}
 
 /// Disk time of everything in the disk, and the bound of a policy on it.
 #[derive(Debug)]

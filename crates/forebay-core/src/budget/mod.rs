@@ -6,10 +6,7 @@
 //!
 //! Decision: `docs/decisions/0005-pace-and-window.md`.
 
-mod base_latency;
-mod ceiling;
 mod control;
-mod demand;
 mod goal;
 mod knee;
 mod limit;
@@ -28,22 +25,21 @@ mod tests;
 use alloc::boxed::Box;
 use core::time::Duration;
 
-pub use ceiling::Ceiling;
-pub use control::{Control, FixedControl};
-pub(crate) use demand::{ChargeContext, Demand, Refusal, Reservation};
+pub use control::{Ceiling, Control, FixedControl};
 pub(crate) use knee::{Completed, WindowSample};
-pub(crate) use limit::Room;
+pub(crate) use limit::{Demand, Room};
 pub(crate) use overdue::{GivenUp, Overdue};
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
 pub(crate) use price::Dispatched;
+pub use service::GroupCounters;
 pub(crate) use service::{Sample, Threshold};
 pub(crate) use windows::RoomShare;
 
 use crate::flow::FlowRatio;
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
 use crate::sync::Padded;
-use crate::{DiskModel, DiskTime, GroupCounters, Time, saturating_nanos};
+use crate::{DiskModel, DiskTime, Time, saturating_nanos};
 
 use control::Controller;
 use goal::{Goal, two_goals_units};
@@ -71,6 +67,35 @@ const NEARLY_IDLE_PART: u64 = 4;
 /// A disk is nearly empty while at most one part in this many of the window is used. It only
 /// decides under which reason the time is counted for which the pace holds requests back.
 const NEARLY_EMPTY_PART: u64 = 8;
+
+/// How a queue takes from the budget.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChargeContext<'a> {
+    pub(crate) flow: &'a FlowRatio,
+    /// The time that the pace makes up for.
+    pub(crate) passed: DiskTime,
+}
+
+/// Why the budget let nothing through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The rate is used up; it is open again at this time.
+    Pace(Time),
+    /// Too much is unfinished; it opens when something completes.
+    Window,
+}
+
+/// What became of an attempt to reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reservation {
+    /// The request may go; `nearly_idle` if it found the disk almost empty.
+    Granted { nearly_idle: bool },
+    /// The budget is closed.
+    Refused(Refusal),
+    /// Another queue took the rate between two steps. Room was taken and given
+    /// back meanwhile, so queues that found the window full must be woken.
+    LostRace,
+}
 
 /// The budget of one disk, shared by all queues of its group.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What disk time costs now: how much longer the disk takes than its model says, and than if this
 //! process had it alone.
 
-use crate::mix_prices::{self, MIX_PRICES, PRICE_BITS, PRICE_ONE};
+use crate::disk_model::{self, MIX_PRICES, PRICE_BITS, PRICE_ONE};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{DiskTime, MixPrices, Time};
 
@@ -213,7 +213,7 @@ impl Mix {
         let is_mix = is_recent(&self.read_at, now) && is_recent(&self.written_at, now);
         let price = if is_mix {
             let at_step = |step: usize| self.prices[step].load(Ordering::Relaxed);
-            mix_prices::interpolated(average.twice as u32, at_step)
+            disk_model::interpolated(average.twice as u32, at_step)
         } else {
             PRICE_ONE
         };

@@ -14,7 +14,7 @@ use crate::decay::Decay;
 use crate::peers::{Lead, Peers};
 use crate::published::PeerFilter;
 use crate::requests::{Fifo, Request, Requests};
-use crate::shard_id::ShardId;
+use crate::shard_set::ShardId;
 use crate::tag::{self, STEP_MAX, is_after};
 use crate::tag_heap::{NOWHERE, TagHeap};
 use crate::{DiskTime, Time};

@@ -12,28 +12,25 @@ mod dispatch;
 mod in_disk;
 mod peer_wait;
 mod report;
-mod seek;
 mod turn;
 mod types;
-mod wakeups;
 
 use alloc::sync::Arc;
 
 use attendance::Attendance;
 use in_disk::InDisk;
-use peer_wait::PeerWait;
+use peer_wait::{PeerWait, Wakeups};
 use report::{DiskNanos, Report};
-use seek::SeekPricer;
 pub use types::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
 use types::{Stop, demand};
-use wakeups::Wakeups;
 
 use crate::budget::{Budget, Demand, Reservation};
 use crate::fair_queue::FairQueue;
 use crate::requests::{Requests, State, Ticket};
-use crate::shard_id::ShardId;
+use crate::seek::SeekPricer;
+use crate::shard_set::ShardId;
 use crate::shared::Shared;
 use crate::sync::Ordering;
 use crate::{

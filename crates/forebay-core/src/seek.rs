@@ -17,15 +17,174 @@
 //! the run go first afterwards.
 //!
 //! Decision: `docs/decisions/0003-sequential-requests.md`.
+//! Decision: `docs/decisions/0004-head-runs.md`.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::head::{Head, NOWHERE, mark};
-use crate::head::{Held, RUN_CHARGED_NANOS, RUN_NANOS, Run};
+use crate::peers::Peers;
 use crate::requests::Request;
-use crate::shard_id::ShardId;
-use crate::{Access, DiskModel, DiskTime, Op, Time};
+use crate::shard_set::{SHARDS_MAX, ShardId, ShardSet, WakeList};
+use crate::sync::{AtomicU64, Ordering};
+use crate::{Access, DiskModel, DiskTime, Op, Place, Time};
+
+/// Encoding: The place of a request that says none.
+pub(crate) const NOWHERE: u64 = 0;
+
+/// Where the head of a group's disk is.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// Where the last request ends that went.
+    latest_end: AtomicU64,
+    /// When the disk last got or finished one that goes on nowhere, in nanoseconds.
+    random_at: AtomicU64,
+    /// The flush in the disk that covers all finished writes, by its mark; or [`NOWHERE`].
+    flush: AtomicU64,
+    /// Which stream keeps it.
+    pub(crate) run: HeadRun,
+}
+
+impl Head {
+    pub(crate) fn is_at(&self, place: u64) -> bool {
+        place != NOWHERE && self.latest_end.load(Ordering::Relaxed) == place
+    }
+
+    pub(crate) fn meets_random(&self, now: Time) {
+        self.random_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn random_at(&self) -> Time {
+        Time::from_nanos(self.random_at.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn moves_to(&self, place: u64) {
+        self.latest_end.store(place, Ordering::Relaxed);
+    }
+
+    /// Whether a flush is in the disk that covers all finished writes.
+    pub(crate) fn flush_covers(&self) -> bool {
+        self.flush.load(Ordering::Relaxed) != NOWHERE
+    }
+
+    /// A flush goes to the disk. It covers all finished writes unless an earlier one does.
+    pub(crate) fn flush_begins(&self, mark: u64) {
+        let _ = self.flush.compare_exchange(NOWHERE, mark, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// The flush is no longer in the disk, or not yet.
+    pub(crate) fn flush_ends(&self, mark: u64) {
+        let _ = self.flush.compare_exchange(mark, NOWHERE, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// A write has finished, so flushes in the disk do not cover all finished writes.
+    pub(crate) fn write_ends(&self) {
+        self.flush.store(NOWHERE, Ordering::Relaxed);
+    }
+}
+
+/// A number for a place and what is done there, never [`NOWHERE`].
+pub(crate) fn mark(op: Op, Place { file, offset }: Place) -> u64 {
+    // splitmix64: what is next to each other must not be so in the table
+    let mut mixed = file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset ^ (op.index() as u64) << 62;
+    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(factor);
+    }
+    (mixed ^ mixed >> 31).max(1)
+}
+
+/// The longest that a stream keeps the head of a disk that seeks, in nanoseconds of disk time (50
+/// ms). The way there and back is two seeks and two half turns, on a slow disk 20 ms: less than a
+/// third of the disk's time. A longer run delays the requests of others by as much.
+pub const RUN_NANOS: u64 = 50_000_000;
+
+/// The most that the shares of a stream are charged for a run, in nanoseconds of disk time (500
+/// ms). Each request may be charged a seek, and small ones would keep their class from the disk for
+/// many seconds after it.
+pub const RUN_CHARGED_NANOS: u64 = 10 * RUN_NANOS;
+
+/// Encoding: The bits of [`HeadRun::held`] for one more than the number of the shard. With the next
+/// bit they take the place of the lowest bits of the time, which is exact to 1024 ns.
+const SHARD: u64 = 0x1ff;
+/// Encoding: The bit of [`HeadRun::held`] that says whether the run has begun.
+const BEGUN: u64 = 0x200;
+const _: () = assert!(SHARDS_MAX as u64 <= SHARD, "a shard fits into its bits");
+
+/// The run that a queue has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) class: u16,
+    /// Where the next request of the stream begins.
+    pub(crate) next: u64,
+    /// What may still go.
+    pub(crate) left: DiskTime,
+    /// Disk time that its class may still be charged for it.
+    pub(crate) chargeable: DiskTime,
+    /// Until when it waits for what is in the disk, if nothing of it went.
+    pub(crate) begins_by: Option<Time>,
+    /// Whether its requests pay for their bytes alone.
+    pub(crate) pays_bytes: bool,
+}
+
+/// A stream that has the head.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) shard: ShardId,
+    pub(crate) until: Time,
+    /// Whether some of it went; until then it waits for what is in the disk.
+    pub(crate) has_begun: bool,
+}
+
+/// What the shards of a group know of its run.
+#[derive(Debug, Default)]
+pub(crate) struct HeadRun {
+    /// A [`Held`], or zero: in the lowest bits one more than the number of the shard, then
+    /// whether it has begun, and the time.
+    held: AtomicU64,
+    /// Shards that wait for its end.
+    waiting: ShardSet,
+}
+
+impl HeadRun {
+    /// Which stream has the head.
+    pub(crate) fn held(&self, now: Time) -> Option<Held> {
+        Self::decoded(self.held.load(Ordering::Acquire), now)
+    }
+
+    fn decoded(held: u64, now: Time) -> Option<Held> {
+        let until = Time::from_nanos(held & !(SHARD | BEGUN));
+        let shard = ShardId((held & SHARD).checked_sub(1)? as u16);
+        (until > now).then_some(Held { shard, until, has_begun: held & BEGUN != 0 })
+    }
+
+    /// Gives the head to a stream, unless one of another shard has it.
+    pub(crate) fn give(&self, now: Time, to: Held) -> bool {
+        let Held { shard, until, has_begun } = to;
+        let found = self.held.load(Ordering::Acquire);
+        let is_free = Self::decoded(found, now).is_none_or(|held| held.shard == shard);
+        let begun = if has_begun { BEGUN } else { 0 };
+        let given = until.as_nanos() & !(SHARD | BEGUN) | begun | (shard.index() as u64 + 1);
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        is_free && self.held.compare_exchange(found, given, order.0, order.1).is_ok()
+    }
+
+    /// The stream of `shard` gives the head back, if it has it.
+    pub(crate) fn give_back(&self, shard: ShardId) {
+        let found = self.held.load(Ordering::Acquire);
+        if found & SHARD == shard.index() as u64 + 1 {
+            let _ = self.held.compare_exchange(found, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// A shard asks to be woken when the head is given back.
+    pub(crate) fn wait(&self, shard: ShardId) {
+        self.waiting.insert(shard);
+    }
+
+    /// Moves the shards that wait for the end of the run into `wakes`.
+    pub(crate) fn take_waiting(&self, peers: &Peers, now: Time, wakes: &mut WakeList) {
+        peers.take_all(&self.waiting, now, wakes);
+    }
+}
 
 /// The ends of requests that are remembered. Where two fall on the same entry, a seek is charged that
 /// was none: more entries make that rarer and take 16 bytes each.
@@ -62,7 +221,7 @@ fn empty_requests(model: &DiskModel) -> [(u64, DiskTime); 4] {
 
 /// What requests of a queue cost, and where they are.
 #[derive(Debug)]
-pub(super) struct SeekPricer {
+pub(crate) struct SeekPricer {
     model: DiskModel,
     /// The length of the latest request of each kind, and its cost: most are as long as the one before.
     latest: [(u64, DiskTime); 4],
@@ -76,24 +235,24 @@ pub(super) struct SeekPricer {
 }
 
 impl SeekPricer {
-    pub(super) fn new(model: DiskModel, head: Arc<Head>, shard: ShardId) -> Self {
+    pub(crate) fn new(model: DiskModel, head: Arc<Head>, shard: ShardId) -> Self {
         let latest = empty_requests(&model);
         Self { model, latest, head, shard, spans: Vec::new(), ends: Vec::new(), run: None }
     }
 
     #[inline]
-    pub(super) fn model(&self) -> &DiskModel {
+    pub(crate) fn model(&self) -> &DiskModel {
         &self.model
     }
 
-    pub(super) fn set_model(&mut self, model: DiskModel) {
+    pub(crate) fn set_model(&mut self, model: DiskModel) {
         self.latest = empty_requests(&model);
         self.model = model;
     }
 
     /// What a request costs wherever it is.
     #[inline(always)]
-    pub(super) fn access_cost(&mut self, access: &Access, len: u64) -> DiskTime {
+    pub(crate) fn access_cost(&mut self, access: &Access, len: u64) -> DiskTime {
         let (latest_len, cost) = self.latest[access.op.index()];
         if len == latest_len && access.op != Op::Discard { cost } else { self.cost(access, len) }
     }
@@ -106,13 +265,13 @@ impl SeekPricer {
     }
 
     #[inline(always)]
-    pub(super) fn seeks(&self) -> bool {
+    pub(crate) fn seeks(&self) -> bool {
         self.model.seeks()
     }
 
     /// Notes where a new request is, if that matters.
     #[inline(always)]
-    pub(super) fn note_place(&mut self, index: u32, access: Access, len: u64) {
+    pub(crate) fn note_place(&mut self, index: u32, access: Access, len: u64) {
         if self.seeks() {
             self.add_span(index, access, len);
         }
@@ -148,7 +307,7 @@ impl SeekPricer {
     /// What a request costs that would go to the disk now. Of its class `class_requests` wait or are in
     /// the disk, and `window` is the one of the figures.
     #[cold]
-    pub(super) fn price(
+    pub(crate) fn price(
         &self,
         now: Time,
         (index, request): (u32, &Request),
@@ -186,7 +345,7 @@ impl SeekPricer {
 
     /// A request goes to the disk, whose head moves with it.
     #[inline(always)]
-    pub(super) fn enter_disk(&mut self, now: Time, index: u32, op: Op) {
+    pub(crate) fn enter_disk(&mut self, now: Time, index: u32, op: Op) {
         if self.seeks() {
             self.move_head(now, index, op);
         }
@@ -215,7 +374,7 @@ impl SeekPricer {
 
     /// A disk that seeks has answered a request.
     #[cold]
-    pub(super) fn leave_disk(&self, now: Time, index: u32, op: Op) {
+    pub(crate) fn leave_disk(&self, now: Time, index: u32, op: Op) {
         if self.span(index).is_random {
             self.head.meets_random(now);
         }
@@ -226,7 +385,7 @@ impl SeekPricer {
     }
 
     /// A request is answered, parked or given up: later flushes do not wait for it.
-    pub(super) fn end_flush(&self, index: u32, op: Op) {
+    pub(crate) fn end_flush(&self, index: u32, op: Op) {
         if op == Op::Flush && self.seeks() {
             self.head.flush_ends(self.flush_mark(index));
         }
@@ -239,31 +398,31 @@ impl SeekPricer {
 
     /// The run of this queue.
     #[inline(always)]
-    pub(super) fn run(&self) -> Option<Run> {
+    pub(crate) fn run(&self) -> Option<Run> {
         self.run
     }
 
     /// Whether a request is the next one of this queue's run.
     #[inline(always)]
-    pub(super) fn is_of_run(&self, index: u32) -> bool {
+    pub(crate) fn is_of_run(&self, index: u32) -> bool {
         self.run.is_some_and(|run| self.span(index).begin == run.next)
     }
 
     /// Whether a request of this queue's run is in the disk: its owner sends more when that is done.
-    pub(super) fn has_run_in_disk(&self, run: Run, is_in_disk: impl Fn(u32) -> bool) -> bool {
+    pub(crate) fn has_run_in_disk(&self, run: Run, is_in_disk: impl Fn(u32) -> bool) -> bool {
         self.ends_at(run.next, is_in_disk)
     }
 
     /// Which stream has the head, of any shard.
     #[inline(always)]
-    pub(super) fn head_held(&self, now: Time) -> Option<Held> {
+    pub(crate) fn head_held(&self, now: Time) -> Option<Held> {
         if self.seeks() { self.head.run.held(now) } else { None }
     }
 
     /// Whether a request goes on where another ended, the next one of its class goes on where it ends,
     /// and a run would serve both sooner. Streams alone are better served by a disk that goes on where
     /// its head is.
-    pub(super) fn is_worth_a_run(&self, now: Time, index: u32, successor: Option<u32>) -> bool {
+    pub(crate) fn is_worth_a_run(&self, now: Time, index: u32, successor: Option<u32>) -> bool {
         let Span { begin, end, .. } = self.span(index);
         let next = successor.map(|index| self.span(index).begin);
         self.run.is_none()
@@ -274,7 +433,7 @@ impl SeekPricer {
     }
 
     /// A stream asks for the head: its run begins when the disk has no more to do than a seek.
-    pub(super) fn begin_run(&mut self, now: Time, class: u16, index: u32, window: DiskTime) {
+    pub(crate) fn begin_run(&mut self, now: Time, class: u16, index: u32, window: DiskTime) {
         let begins_by = now.plus_nanos(RUN_NANOS);
         let until = begins_by.plus_nanos(RUN_NANOS);
         if self.head.run.give(now, Held { shard: self.shard, until, has_begun: false }) {
@@ -290,14 +449,14 @@ impl SeekPricer {
     }
 
     /// Whether the disk, with this much unfinished, has no more to do than a seek.
-    pub(super) fn disk_has_one(&self, in_flight: DiskTime) -> bool {
+    pub(crate) fn disk_has_one(&self, in_flight: DiskTime) -> bool {
         in_flight <= self.model.cost(Op::Read, 1)
     }
 
     /// The first request of a run waits until the disk has no more to do than a seek: until the time
     /// that is returned. `None` if it goes now, and for all other requests.
     #[cold]
-    pub(super) fn waits_for_head(
+    pub(crate) fn waits_for_head(
         &mut self,
         now: Time,
         index: u32,
@@ -318,7 +477,7 @@ impl SeekPricer {
 
     /// What the disk does for a request of a run, whatever its class is charged: the first one takes a
     /// seek.
-    pub(super) fn time_of_head(&self, index: u32, op: Op, len: u64) -> DiskTime {
+    pub(crate) fn time_of_head(&self, index: u32, op: Op, len: u64) -> DiskTime {
         if self.head.is_at(self.span(index).begin) {
             self.model.sequential_cost(op, len)
         } else {
@@ -327,7 +486,7 @@ impl SeekPricer {
     }
 
     /// A request of the run goes. Returns whether the run has had its time.
-    pub(super) fn count_in_run(&mut self, index: u32, request: &Request) -> bool {
+    pub(crate) fn count_in_run(&mut self, index: u32, request: &Request) -> bool {
         let (cost, next) =
             (self.time_of_head(index, request.op, request.len), self.span(index).end);
         let Some(run) = &mut self.run else { return false };
@@ -337,7 +496,7 @@ impl SeekPricer {
     }
 
     /// The run is over.
-    pub(super) fn end_run(&mut self) {
+    pub(crate) fn end_run(&mut self) {
         self.run = None;
         self.head.run.give_back(self.shard);
     }
