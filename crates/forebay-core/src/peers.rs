@@ -4,12 +4,13 @@
 //! Decision: `docs/decisions/0009-shares-across-threads.md`.
 
 use alloc::vec::Vec;
+use core::ops::Index;
 
 use crate::budget::RoomShare;
 use crate::class_tree::{ClassTree, NodeId};
 use crate::disk_clock::DiskClock;
 use crate::published::{
-    ANSWER_PART, IDLE, NOT_WAITED_FOR, PeerCheck, PeerFilter, PollRecord, Presence, Published,
+    ANSWER_PART, IDLE, NOT_WAITED_FOR, PeerCheck, PeerFilter, Presence, Published,
 };
 use crate::shard_set::{SHARDS_MAX, ShardId};
 use crate::shard_set::{STEP_SHARDS_MAX, ShardSet, WakeList};
@@ -38,6 +39,15 @@ pub(crate) struct Peers {
     turns_reached: AtomicU64,
 }
 
+impl Index<ShardId> for Peers {
+    type Output = Published;
+
+    #[inline]
+    fn index(&self, shard: ShardId) -> &Published {
+        &self.shards[shard.index()].0
+    }
+}
+
 impl Peers {
     pub(crate) fn new(shards_max: usize, nodes: usize) -> Self {
         let published = |_| Padded(Published::new(nodes));
@@ -55,11 +65,6 @@ impl Peers {
         self.waiting_for_room.insert(shard);
     }
 
-    /// Says how much room the request needs that waits for it on a shard.
-    pub(crate) fn publish_wanted(&self, shard: ShardId, cost: DiskTime) {
-        self.shards[shard.index()].0.wanted.store(cost.units(), Ordering::Relaxed);
-    }
-
     /// Moves shards that asked to be woken into `wakes`, those first that are
     /// furthest behind: as many as `share` says, and not all for each request.
     /// From now on they are expected to poll.
@@ -74,7 +79,7 @@ impl Peers {
         let RoomShare { mut shards, mut room } = share;
         while shards > 0 || room > DiskTime::ZERO {
             let marked = self.waiting_for_room.some(now.as_nanos() as usize);
-            let marked = marked.map(|shard| (self.shards[shard.index()].0.turn(tree), shard));
+            let marked = marked.map(|shard| (self[shard].turn(tree), shard));
             // an idle shard has nothing to go, and one that is behind goes first
             let first = marked.reduce(|first, other| match (first.0, other.0) {
                 (None, _) => other,
@@ -87,10 +92,10 @@ impl Peers {
             });
             let Some((_, shard)) = first else { return };
             shards = shards.saturating_sub(1);
-            let wanted = self.shards[shard.index()].0.wanted.load(Ordering::Relaxed);
+            let wanted = self[shard].wanted.load(Ordering::Relaxed);
             room = room.minus(DiskTime::from_units(wanted));
             if self.waiting_for_room.remove(shard) {
-                self.promise(shard, now);
+                self[shard].promise(now);
                 self.woken_at.0.store(now.as_nanos(), Ordering::Relaxed);
                 wakes.push(shard);
             }
@@ -112,11 +117,11 @@ impl Peers {
     /// Whether a shard that is behind is to be woken: it is not expected yet, and
     /// is from now on.
     pub(crate) fn expect(&self, shard: ShardId, now: Time) -> bool {
-        let polls_by = self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed);
+        let polls_by = self[shard].polls_by.load(Ordering::Relaxed);
         let sleeps = polls_by > now.as_nanos();
         if sleeps {
             self.waiting_for_room.remove(shard);
-            self.promise(shard, now);
+            self[shard].promise(now);
             self.woken_at.0.store(now.as_nanos(), Ordering::Relaxed);
         }
         sleeps
@@ -133,7 +138,7 @@ impl Peers {
         let mut taken = WakeList::default();
         shards.take_into(&mut taken);
         while let Some(shard) = taken.pop() {
-            self.promise(shard, now);
+            self[shard].promise(now);
             wakes.push(shard);
         }
     }
@@ -146,12 +151,12 @@ impl Peers {
         self.joined.fetch_add(1, Ordering::AcqRel);
         self.places.fetch_max(free as u32 + 1, Ordering::AcqRel);
         let shard = ShardId(free as u16);
-        self.promise(shard, Time::MAX);
+        self[shard].promise(Time::MAX);
         Some(shard)
     }
 
     pub(crate) fn leave(&self, shard: ShardId) {
-        let place = &self.shards[shard.index()].0;
+        let place = &self[shard];
         for next in &place.next {
             next.store(IDLE, Ordering::Relaxed);
         }
@@ -176,31 +181,6 @@ impl Peers {
         u64::from(self.joined.load(Ordering::Relaxed))
     }
 
-    /// Says when a shard will poll again at the latest.
-    pub(crate) fn promise(&self, shard: ShardId, at: Time) {
-        self.shards[shard.index()].0.polls_by.store(at.as_nanos(), Ordering::Relaxed);
-    }
-
-    /// Publishes what a shard did in a poll.
-    pub(crate) fn publish_poll(&self, shard: ShardId, now: Time, record: PollRecord) {
-        let place = &self.shards[shard.index()].0;
-        place.dispatched.store(record.dispatched.units(), Ordering::Relaxed);
-        if let Some(due_at) = record.due_at {
-            place.due_at.store(due_at.as_nanos(), Ordering::Relaxed);
-        }
-        place.polled_at.store(now.as_nanos(), Ordering::Relaxed);
-        place.late.store(u32::from(record.is_late), Ordering::Relaxed);
-        let held = record.held.units();
-        if place.held.load(Ordering::Relaxed) != held {
-            place.held.store(held, Ordering::Relaxed);
-        }
-    }
-
-    /// A shard was away for longer than the disk needed for all that it had sent.
-    pub(crate) fn publish_away(&self, shard: ShardId, now: Time) {
-        self.shards[shard.index()].0.away_at.store(now.as_nanos(), Ordering::Relaxed);
-    }
-
     /// Whether all other shards that may have work were away too in the last `within` nanoseconds.
     pub(crate) fn others_were_away(&self, shard: ShardId, now: Time, within: u64) -> bool {
         self.places().iter().enumerate().all(|(index, other)| {
@@ -210,11 +190,6 @@ impl Peers {
                 || other.0.is_idle()
                 || away_at > Time::ZERO && now.nanos_since(away_at) <= within
         })
-    }
-
-    /// What a shard has said so.
-    pub(crate) fn dispatched(&self, shard: ShardId) -> u64 {
-        self.shards[shard.index()].0.dispatched.load(Ordering::Relaxed)
     }
 
     /// What late shards hold although the disk must have done it, and when that grows. A shard that
@@ -243,13 +218,13 @@ impl Peers {
                 }
                 Presence::ToBeWoken => {
                     other.0.woken_at.store(check.now.as_nanos(), Ordering::Relaxed);
-                    self.promise(id, check.now);
+                    self[id].promise(check.now);
                     wakes.push(id);
                     grows_at = grows_at.min(check.now.plus_nanos(check.tick_nanos / ANSWER_PART));
                 }
                 Presence::Late => {
-                    if !self.is_late(id) {
-                        self.stop_waiting_for(id);
+                    if !self[id].is_late() {
+                        self[id].stop_waiting();
                     }
                     let left_nanos = all_at.nanos_since(check.now);
                     let left = DiskTime::from_nanos(left_nanos);
@@ -264,17 +239,6 @@ impl Peers {
             }
         }
         (unattended, grows_at)
-    }
-
-    /// When a shard polled last.
-    pub(crate) fn polled_at(&self, shard: ShardId) -> Time {
-        Time::from_nanos(self.shards[shard.index()].0.polled_at.load(Ordering::Relaxed))
-    }
-
-    /// Nobody waits for a shard any more until it polls, which is late.
-    pub(crate) fn stop_waiting_for(&self, shard: ShardId) {
-        self.promise(shard, NOT_WAITED_FOR);
-        self.shards[shard.index()].0.late.store(1, Ordering::Relaxed);
     }
 
     /// When a shard checks what others hold unattended, which is due `at`: `None`
@@ -296,23 +260,13 @@ impl Peers {
         self.places().iter().filter(late).count() as u64
     }
 
-    /// Whether a shard was late when it polled last, or nobody waits for it.
-    pub(crate) fn is_late(&self, shard: ShardId) -> bool {
-        self.shards[shard.index()].0.late.load(Ordering::Relaxed) != 0
-    }
-
     /// Whether a shard that was late when it polled last comes later than the disk must have answered,
     /// so that others have used the room of what it held.
     pub(crate) fn is_late_again(&self, shard: ShardId, now: Time, tick_nanos: u64) -> bool {
-        let place = &self.shards[shard.index()].0;
+        let place = &self[shard];
         let slack_nanos = tick_nanos / CHECK_PART;
-        self.is_late(shard)
+        self[shard].is_late()
             && place.answered_at(self.disk_clock.lag_nanos()).plus_nanos(slack_nanos) <= now
-    }
-
-    /// By when a shard has promised to poll.
-    pub(crate) fn alarm(&self, shard: ShardId) -> Time {
-        Time::from_nanos(self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed))
     }
 
     /// By how much the latest shard is later than it was expected to poll, in nanoseconds; zero
@@ -330,16 +284,6 @@ impl Peers {
         expected.map_or(0, |at| now.nanos_since(Time::from_nanos(at)))
     }
 
-    /// Whether the others expect nothing of a shard until it has work.
-    pub(crate) fn is_idle(&self, shard: ShardId) -> bool {
-        self.shards[shard.index()].0.is_idle()
-    }
-
-    /// Whether a shard polls as it promised, or at most `patience` later.
-    pub(crate) fn is_live(&self, shard: ShardId, now: Time, patience: u64) -> bool {
-        self.shards[shard.index()].0.is_live(now, patience)
-    }
-
     /// Says whose turn is next among the children of a group of classes.
     pub(crate) fn publish_next(&self, shard: ShardId, parent: NodeId, child: Option<NodeId>) {
         self.publish(shard, parent, child.map_or(IDLE, u64::from));
@@ -348,13 +292,6 @@ impl Peers {
     /// Says how far this shard has come within a class.
     pub(crate) fn publish_class(&self, shard: ShardId, class: NodeId, tag: Option<u64>) {
         self.publish(shard, class, tag.map_or(IDLE, |tag| tag.min(IDLE - 1)));
-    }
-
-    /// Says this shard's tag among shards that take turns; `None` while nothing
-    /// waits on it.
-    pub(crate) fn publish_turn(&self, shard: ShardId, tag: Option<u64>) {
-        let value = tag.map_or(IDLE, |tag| tag.min(IDLE - 1));
-        self.shards[shard.index()].0.own_turn.store(value, Ordering::Relaxed);
     }
 
     /// The tag that turns have reached.
@@ -373,7 +310,7 @@ impl Peers {
         if self.sole() {
             return;
         }
-        let slot = &self.shards[shard.index()].0.next[usize::from(node)];
+        let slot = &self[shard].next[usize::from(node)];
         if slot.load(Ordering::Relaxed) != value {
             slot.store(value, Ordering::Relaxed);
         }
@@ -422,7 +359,7 @@ impl Peers {
     }
 
     /// As [`Peers::lead`], where shards take turns by the tags that
-    /// [`Peers::publish_turn`] says, whatever their classes.
+    /// [`Published::publish_turn`] says, whatever their classes.
     pub(crate) fn lead_of_turn(
         &self,
         shard: ShardId,

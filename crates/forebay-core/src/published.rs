@@ -23,7 +23,7 @@ pub(crate) const NOT_WAITED_FOR: Time = Time::from_nanos(u64::MAX - 1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PeerFilter {
     /// Those that poll as they promised, or a patience later: see
-    /// [`Peers::promise`](crate::peers::Peers::promise).
+    /// [`Published::promise`].
     Live { now: Time, patience: u64 },
     /// Those that polled lately, and were not late then. Late shards that have their turns one
     /// after another would wait for each other without end.
@@ -97,6 +97,51 @@ impl Published {
             own_turn: AtomicU64::new(IDLE),
             ..Self::default()
         }
+    }
+
+    /// Says when the shard will poll again at the latest.
+    pub(crate) fn promise(&self, at: Time) {
+        self.polls_by.store(at.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// When it has promised to poll.
+    pub(crate) fn promised(&self) -> Time {
+        Time::from_nanos(self.polls_by.load(Ordering::Relaxed))
+    }
+
+    /// Nobody waits for the shard any more until it polls, which is late.
+    pub(crate) fn stop_waiting(&self) {
+        self.promise(NOT_WAITED_FOR);
+        self.late.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether it was late when it polled last, or nobody waits for it.
+    pub(crate) fn is_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed) != 0
+    }
+
+    /// When it polled last.
+    pub(crate) fn polled_at(&self) -> Time {
+        Time::from_nanos(self.polled_at.load(Ordering::Relaxed))
+    }
+
+    /// Publishes what the shard did in a poll.
+    pub(crate) fn publish_poll(&self, now: Time, record: PollRecord) {
+        self.dispatched.store(record.dispatched.units(), Ordering::Relaxed);
+        if let Some(due_at) = record.due_at {
+            self.due_at.store(due_at.as_nanos(), Ordering::Relaxed);
+        }
+        self.polled_at.store(now.as_nanos(), Ordering::Relaxed);
+        self.late.store(u32::from(record.is_late), Ordering::Relaxed);
+        let held = record.held.units();
+        if self.held.load(Ordering::Relaxed) != held {
+            self.held.store(held, Ordering::Relaxed);
+        }
+    }
+
+    /// Says the shard's tag among shards that take turns; `None` while nothing waits on it.
+    pub(crate) fn publish_turn(&self, tag: Option<u64>) {
+        self.own_turn.store(tag.map_or(IDLE, |tag| tag.min(IDLE - 1)), Ordering::Relaxed);
     }
 
     /// Where shards take turns whatever their classes: this one's tag, while it waits.

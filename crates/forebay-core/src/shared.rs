@@ -56,7 +56,7 @@ impl Shared {
     /// Whether a shard of the set polls as it promised.
     pub(crate) fn is_on_live_shard(&self, shards: &ShardSet, now: Time) -> bool {
         let patience = self.patience();
-        shards.any_of(|shard| self.peers.is_live(shard, now, patience))
+        shards.any_of(|shard| self.peers[shard].is_live(now, patience))
     }
 
     /// A shard has gone: nothing of it waits any more.

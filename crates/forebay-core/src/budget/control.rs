@@ -51,6 +51,25 @@ pub struct FixedControl {
     pub pace_permille: Option<u32>,
 }
 
+/// What binds a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// What a unit of disk time costs of the pace.
+    pub(super) price: Price,
+    /// Most disk time that may be unfinished, in units.
+    pub(super) window: u64,
+    /// Whether a part of the window is reserved for fresh requests.
+    pub(super) reserves: bool,
+}
+
+impl Terms {
+    /// What may be unfinished when a fresh request of this cost goes.
+    #[inline]
+    pub(super) fn window_of_fresh(self, cost: DiskTime) -> u64 {
+        if self.reserves { window_of_fresh(self.window, cost) } else { self.window }
+    }
+}
+
 /// A [`Control`] with its state.
 #[derive(Debug)]
 pub(super) struct Controller {
@@ -94,47 +113,20 @@ impl Controller {
         if let Kind::Knee(knee) = &self.kind { Some(&knee.0) } else { None }
     }
 
-    /// Whether a part of the window is reserved for fresh requests.
-    #[inline]
-    pub(super) fn reserves_for_fresh(&self) -> bool {
-        match &self.kind {
-            Kind::Rates => false,
-            Kind::Knee(knee) => knee.0.reserves_for_fresh(),
-            Kind::Fixed { .. } => true,
-        }
-    }
-
     /// The latency goal where none is stated.
     pub(super) fn unstated_goal(&self) -> Duration {
         if let Kind::Rates = self.kind { LATENCY_GOAL_DEFAULT } else { Duration::ZERO }
     }
 
-    /// What a unit of disk time costs of the pace, where it costs that much by the figures.
-    #[inline]
-    pub(super) fn price(&self, by_figures: impl Fn() -> Price) -> Price {
-        let unbound = match &self.kind {
-            // they bind always
-            Kind::Rates => return by_figures(),
-            // trials of one process would take the disk from the others
-            Kind::Knee(_) if self.part.is_in_force() => by_figures(),
-            Kind::Knee(_) => const { at_pace(PACE_UNBOUND_PERMILLE) },
-            Kind::Fixed { price, .. } => *price,
-        };
-        self.figures_bound.price(&by_figures).unwrap_or(unbound)
-    }
-
-    /// The price and the window of a process that has the disk alone, and whether a part of the window
-    /// is reserved for fresh requests.
+    /// The terms of a process that has the disk alone, where disk time costs so much by the figures.
     #[inline(always)]
-    pub(super) fn alone(
-        &self,
-        goal: DiskTime,
-        by_figures: impl Fn() -> Price,
-    ) -> (Price, u64, bool) {
+    pub(super) fn alone(&self, goal: DiskTime, by_figures: impl Fn() -> Price) -> Terms {
         let (unbound, window, reserves) = match &self.kind {
             Kind::Rates => {
+                // they bind always
                 let price = by_figures();
-                return (price, price.done_in(two_goals_units(goal)), false);
+                let window = price.done_in(two_goals_units(goal));
+                return Terms { price, window, reserves: false };
             }
             Kind::Knee(knee) => {
                 let unbound = const { at_pace(PACE_UNBOUND_PERMILLE) };
@@ -142,7 +134,8 @@ impl Controller {
             }
             Kind::Fixed { window, price } => (*price, *window, true),
         };
-        (self.figures_bound.price(by_figures).unwrap_or(unbound), window, reserves)
+        let price = self.figures_bound.price(by_figures).unwrap_or(unbound);
+        Terms { price, window, reserves }
     }
 
     /// Most disk time that may be unfinished, in units; `None` where the figures say that.
@@ -155,15 +148,15 @@ impl Controller {
             Kind::Fixed { window, .. } => Some(*window),
         }
     }
+}
 
-    /// The window for a fresh request of this cost, where `window` is that of all others. A part
-    /// of the disk is reserved for requests that have nothing of their own class to wait for
-    /// (trunk reservation).
-    #[inline]
-    pub(super) fn window_of_fresh(window: u64, cost: DiskTime) -> u64 {
-        let fresh = window.saturating_mul(FRESH_WINDOWS);
-        window.max(fresh.saturating_sub(cost.units().saturating_mul(FRESH_COSTS)))
-    }
+/// The window for a fresh request of this cost, where `window` is that of all others. A part
+/// of the disk is reserved for requests that have nothing of their own class to wait for
+/// (trunk reservation).
+#[inline]
+fn window_of_fresh(window: u64, cost: DiskTime) -> u64 {
+    let fresh = window.saturating_mul(FRESH_WINDOWS);
+    window.max(fresh.saturating_sub(cost.units().saturating_mul(FRESH_COSTS)))
 }
 
 /// The price of disk time at this pace, in thousandths of the figures' rate.
@@ -251,7 +244,7 @@ mod tests {
 
     #[test]
     fn small_fresh_requests_find_a_larger_window_and_large_ones_do_not() {
-        let of = |cost| Controller::window_of_fresh(1000, DiskTime::from_units(cost));
+        let of = |cost| window_of_fresh(1000, DiskTime::from_units(cost));
         assert_eq!(
             [of(0), of(100), of(500), of(1000), of(u64::MAX)],
             [3000, 2800, 2000, 1000, 1000]

@@ -164,19 +164,6 @@ impl Budget {
         self.goal.0.get()
     }
 
-    /// What disk time costs of the pace now.
-    #[inline]
-    fn price(&self) -> Price {
-        self.controller.price(|| self.price_of_figures())
-    }
-
-    /// What disk time of the present mix costs by the figures. Windows are counted by it: a pace
-    /// that does not bind is no reason for a larger window.
-    #[inline]
-    fn price_of_figures(&self) -> Price {
-        self.mix.0.price()
-    }
-
     /// Disk time that lies unused: what could be dispatched now, at most one
     /// effective goal. `unattended` is in the disk and does not count.
     pub(crate) fn unused(&self, now: Time, unattended: DiskTime) -> DiskTime {
@@ -206,18 +193,6 @@ impl Budget {
         self.rate.0.spent()
     }
 
-    /// What disk time costs of the pace now, and what may be unfinished when this request goes.
-    #[inline(always)]
-    fn terms(&self, goal: DiskTime, demand: &Demand) -> (Price, u64) {
-        if self.controller.part.is_in_force() {
-            let price = self.price();
-            return (price, self.limit_of_part(price, goal));
-        }
-        let (price, window, reserves) = self.controller.alone(goal, || self.price_of_figures());
-        let is_fresh = demand.fresh && reserves;
-        (price, if is_fresh { Controller::window_of_fresh(window, demand.cost) } else { window })
-    }
-
     /// Takes what `demand` needs if the budget is open; `unattended` does not count.
     // on the way of each request; other callers are rare
     #[inline(always)]
@@ -232,12 +207,13 @@ impl Budget {
         if !self.rate.0.is_open(now, goal) {
             return Reservation::Refused(self.refusal_of_rate(now, goal));
         }
-        let (price, window) = self.terms(goal, demand);
+        let terms = self.terms(goal);
+        let window = if demand.fresh { terms.window_of_fresh(demand.cost) } else { terms.window };
         let limit = window.saturating_add(unattended.units());
         let Some(before) = self.limit.enter(demand, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
-        let amount = self.priced(demand.paced, goal, price, taking.flow);
+        let amount = self.priced(demand.paced, goal, terms.price, taking.flow);
         let amount = self.controller.part.stretch(amount);
         if self.rate.0.try_take_from(now, (goal, taking.passed), amount) {
             let configured = two_goals_units(self.goal.0.configured());
@@ -270,11 +246,12 @@ impl Budget {
     /// both have no such credit.
     pub(crate) fn try_overdraw(&self, now: Time, demand: &Demand, window_binds: bool) -> bool {
         let (true, Rate::Pace(pace)) = (self.limit.is_window(), &self.rate.0) else { return false };
-        let (goal, price) = (self.effective_goal(), self.price());
+        let goal = self.effective_goal();
+        let terms = self.terms(goal);
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
         let limit = match window_binds {
             // beyond what fresh requests of others find, or these would take all of it
-            true => self.most_units(price, goal, DiskTime::ZERO),
+            true => terms.window_of_fresh(DiskTime::ZERO),
             false => u64::MAX,
         };
         let window = limit.saturating_add(self.price_of_figures().done_in(overdraft));
@@ -283,7 +260,7 @@ impl Budget {
         }
         let burst = goal.units().saturating_add(overdraft);
         // what is owed already is enough for the disk to be empty where prices are wrong
-        let amount = price.time_of(demand.cost, goal).min(goal.max(demand.cost));
+        let amount = terms.price.time_of(demand.cost, goal).min(goal.max(demand.cost));
         let amount = self.controller.part.stretch(amount);
         let taken = pace.try_take(now, DiskTime::from_units(burst), amount);
         if !taken {

@@ -1,6 +1,6 @@
 //! How much disk time may be unfinished in the disk.
 
-use super::control::Controller;
+use super::control::Terms;
 use super::goal::two_goals_units;
 use super::price::Price;
 use super::{Budget, LATENCY_GOAL_DEFAULT, OVERDRAFT_GOALS, overdue};
@@ -72,47 +72,41 @@ impl Budget {
 
     /// Most disk time that may be unfinished now, in units.
     pub(super) fn limit_units(&self, goal: DiskTime) -> u64 {
-        self.limit_at(self.price(), goal)
+        self.terms(goal).window
     }
 
+    /// What disk time of the present mix costs by the figures. Windows are counted by it: a pace
+    /// that does not bind is no reason for a larger window.
     #[inline]
-    pub(super) fn limit_at(&self, price: Price, goal: DiskTime) -> u64 {
+    pub(super) fn price_of_figures(&self) -> Price {
+        self.mix.0.price()
+    }
+
+    /// What binds a request now.
+    #[inline(always)]
+    pub(super) fn terms(&self, goal: DiskTime) -> Terms {
         if self.controller.part.is_in_force() {
-            return self.limit_of_part(price, goal);
+            return self.terms_of_part(goal);
         }
-        match self.controller.window(goal) {
-            Some(window) => window,
-            None => price.done_in(two_goals_units(goal)),
-        }
+        self.controller.alone(goal, || self.price_of_figures())
     }
 
     #[cold]
-    pub(super) fn limit_of_part(&self, price: Price, goal: DiskTime) -> u64 {
-        let whole = match self.controller.window(goal) {
-            Some(window) => window,
-            None if self.searches_knee() => price.done_in(self.window_of_all().units()),
-            None => price.done_in(two_goals_units(goal)),
-        };
-        self.controller.part.of_window(whole)
-    }
-
-    /// What may be unfinished when a fresh request of this cost goes.
-    #[inline]
-    pub(super) fn most_units(&self, price: Price, goal: DiskTime, cost: DiskTime) -> u64 {
-        self.with_reserve(self.limit_at(price, goal), cost)
-    }
-
-    /// This window, with what is reserved for a fresh request of this cost.
-    #[inline]
-    fn with_reserve(&self, window: u64, cost: DiskTime) -> u64 {
-        if self.reserves_for_fresh() { Controller::window_of_fresh(window, cost) } else { window }
+    fn terms_of_part(&self, goal: DiskTime) -> Terms {
+        let by_figures = || self.price_of_figures();
+        let Terms { mut price, mut window, .. } = self.controller.alone(goal, by_figures);
+        if self.searches_knee() {
+            // trials of one process would take the disk from the others
+            price = self.controller.figures_bound.price(by_figures).unwrap_or_else(by_figures);
+            window = price.done_in(self.window_of_all().units());
+        }
+        // what is reserved would be the others' room
+        Terms { price, window: self.controller.part.of_window(window), reserves: false }
     }
 
     /// Whether fresh requests find a larger window.
-    #[inline]
     pub(crate) fn reserves_for_fresh(&self) -> bool {
-        // of a part, it would be the others' room
-        self.controller.reserves_for_fresh() && !self.controller.part.is_in_force()
+        self.terms(self.effective_goal()).reserves
     }
 
     /// Whether completed requests are reported to the search for the window.
@@ -123,9 +117,9 @@ impl Budget {
 
     /// How much of what late shards hold unattended does not count: no more than they may have sent.
     pub(crate) fn uncounted(&self, unattended: DiskTime) -> DiskTime {
-        let (window, goal) = (self.window().units(), self.effective_goal().units());
-        let sent = self.with_reserve(window, DiskTime::ZERO);
-        let most = sent.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS));
+        let (window, goal) = (self.window().units(), self.effective_goal());
+        let sent = Terms { window, ..self.terms(goal) }.window_of_fresh(DiskTime::ZERO);
+        let most = sent.saturating_add(goal.units().saturating_mul(OVERDRAFT_GOALS));
         unattended.min(DiskTime::from_units(most))
     }
 

@@ -23,7 +23,7 @@ use crate::requests::Ticket;
 use crate::seek::Run;
 use crate::shard_set::ShardId;
 use crate::shared::Shared;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, get, set};
 use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
 /// A shard may lead the others by this many times the disk time that lies unused.
@@ -226,7 +226,7 @@ impl IoQueue {
                 self.bypass_window(now, class, index, demand)
             }
             Refusal::Window => {
-                self.shared.peers.publish_wanted(self.shard, demand.cost);
+                set(&self.shared.peers[self.shard].wanted, demand.cost.units());
                 let resume_at = self.latest_resume(now).min(self.next_refresh(now));
                 Err(Stop::new(Blocked::Window, Some(resume_at)))
             }
@@ -310,7 +310,7 @@ impl IoQueue {
             && held.shard != self.shard
             && self.pricer.disk_has_one(self.shared.budget.in_flight())
         {
-            self.shared.peers.promise(held.shard, now);
+            self.shared.peers[held.shard].promise(now);
             self.wakeups.list.push(held.shard);
         }
     }
@@ -351,7 +351,7 @@ impl IoQueue {
                     // it found no room, for that lies among what late shards hold
                     return Ok(());
                 }
-                self.shared.peers.stop_waiting_for(lead.lagging_shard);
+                self.shared.peers[lead.lagging_shard].stop_waiting();
                 // what it holds does not count any more
                 self.peer_wait.refresh_at_once();
                 self.refresh_stale_peers(now);
@@ -383,7 +383,8 @@ impl IoQueue {
             // elsewhere unless both happen there
             let totals = &self.report.totals;
             let here = totals.dispatched.wrapping_add(totals.completed);
-            budget.in_flight().units().wrapping_add(here).wrapping_add(peers.dispatched(other))
+            let there = get(&peers[other].dispatched);
+            budget.in_flight().units().wrapping_add(here).wrapping_add(there)
         });
         if self.peer_wait.wakes(other, token) && (spent.is_none() || peers.expect(other, now)) {
             self.wakeups.list.push(other);
@@ -398,7 +399,7 @@ impl IoQueue {
     fn skips_lead(&self, lead: &Lead) -> bool {
         let goals = self.goal().units().saturating_mul(SKIPPED_LEAD_GOALS);
         lead.units > goals
-            && !self.shared.peers.is_late(lead.lagging_shard)
+            && !self.shared.peers[lead.lagging_shard].is_late()
             && (self.shared.budget.spent().is_some() || self.fair.has_turns())
     }
 
@@ -410,7 +411,7 @@ impl IoQueue {
         let goal = self.goal().units();
         self.attendance.is_late()
             && (lead.units <= goal
-                || self.shared.peers.is_late(lead.lagging_shard) && self.fair.owed(class) >= goal)
+                || self.shared.peers[lead.lagging_shard].is_late() && self.fair.owed(class) >= goal)
     }
 
     /// Until when this shard waits for `other`, which is behind, while the budget is open.
@@ -422,10 +423,10 @@ impl IoQueue {
         let open_since = if waited_for_rate { budget.unused_since(now) } else { now };
         let lagging = Lagging {
             shard: other,
-            dispatched: peers.dispatched(other),
-            polled_at: peers.polled_at(other),
-            is_late: peers.is_late(other),
-            polls_by: peers.alarm(other),
+            dispatched: get(&peers[other].dispatched),
+            polled_at: peers[other].polled_at(),
+            is_late: peers[other].is_late(),
+            polls_by: peers[other].promised(),
         };
         self.peer_wait.until(now, lagging, (enough, spent), (open_since, *tick_nanos))
     }
@@ -433,7 +434,7 @@ impl IoQueue {
     /// Whether `other` has polled while this shard waited for it.
     fn has_polled_since_wait(&self, other: ShardId) -> bool {
         let peers = &self.shared.peers;
-        self.peer_wait.since().is_some_and(|since| peers.polled_at(other) > since)
+        self.peer_wait.since().is_some_and(|since| peers[other].polled_at() > since)
     }
 
     // ---- 5. Budget
@@ -558,7 +559,7 @@ impl IoQueue {
             if waits_until > now {
                 return Err(self.stop_for(&lead, waits_until, now));
             }
-            self.shared.peers.stop_waiting_for(lead.lagging_shard);
+            self.shared.peers[lead.lagging_shard].stop_waiting();
         }
         let budget = &self.shared.budget;
         let needed = DiskTime::from_units(lead.units / LEAD_PER_UNUSED);

@@ -32,7 +32,6 @@ use crate::requests::{Requests, State, Ticket};
 use crate::seek::SeekPricer;
 use crate::shard_set::ShardId;
 use crate::shared::Shared;
-use crate::sync::Ordering;
 use crate::{
     Access, Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time,
 };
@@ -205,9 +204,9 @@ impl IoQueue {
             return Err(EnqueueError::Class(removed));
         }
         let peers = &self.shared.peers;
-        if !peers.alone() && peers.is_idle(self.shard) {
+        if !peers.alone() && peers[self.shard].is_idle() {
             // the others may count on this shard to poll, from now on and not for ever
-            peers.promise(self.shard, now);
+            peers[self.shard].promise(now);
         }
         let is_fresh = self.report.class_mut(class).enqueued(now, access, len);
         if is_fresh {
@@ -236,16 +235,7 @@ impl IoQueue {
         access: impl Into<Access>,
         len: u64,
     ) -> Result<Option<Ticket>, EnqueueError> {
-        self.pass(now, class, access.into(), len)
-    }
-
-    fn pass(
-        &mut self,
-        now: Time,
-        class: ClassId,
-        access: Access,
-        len: u64,
-    ) -> Result<Option<Ticket>, EnqueueError> {
+        let access = access.into();
         self.shared.tree.live(class).map_err(EnqueueError::Class)?;
         let Some(idle_since) = self.idle_since(now) else { return Ok(None) };
         if access.op == Op::Discard {
@@ -282,7 +272,7 @@ impl IoQueue {
             && self.fair.nothing_throttled()
             && !self.in_disk.may_be_overdue(&self.requests, now)
             && (peers.alone()
-                || (peers.is_idle(self.shard)
+                || (peers[self.shard].is_idle()
                     && !self.attendance.would_be_late(&self.turn_facts(now))));
         is_idle.then_some(since)
     }
@@ -310,14 +300,7 @@ impl IoQueue {
     /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
     fn mark_idle(&mut self, now: Time, idle_since: Time) {
         self.report.blocked_unsampled(Blocked::Empty, now.nanos_since(idle_since));
-        if !self.shared.peers.alone() {
-            self.wake_window_waiters(now, Blocked::Empty);
-            self.publish_held(now);
-        }
-        let bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
-        let empty = Stop::new(Blocked::Empty, None);
-        self.attendance.end_turn(now, empty, !self.in_disk.is_empty(), bypasses);
-        self.report.update_flow(now, self.goal());
+        self.leave_turn(now, Stop::new(Blocked::Empty, None));
     }
 
     /// Cuts a request into parts that each cost at most one effective goal:

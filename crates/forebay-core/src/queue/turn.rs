@@ -12,7 +12,7 @@ use crate::peers::Lead;
 use crate::published::{PeerCheck, PeerFilter, PollRecord};
 use crate::requests::{Request, State, Ticket};
 use crate::shared::Shared;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, set};
 use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 
 /// The longest time in nanoseconds after which a queue that others block looks again. It is the last
@@ -186,7 +186,7 @@ impl IoQueue {
             service_horizon_nanos: budget.service_horizon_nanos(),
             tick_nanos: self.shared.tick_nanos,
             has_peers,
-            is_live: !has_peers || peers.is_live(self.shard, now, patience_nanos),
+            is_live: !has_peers || peers[self.shard].is_live(now, patience_nanos),
             is_late_again: has_peers
                 && peers.is_late_again(self.shard, now, self.shared.tick_nanos),
         }
@@ -206,7 +206,7 @@ impl IoQueue {
         let facts = self.turn_facts(now);
         // holders of permits compute: their queue has no thread that could be away
         if !self.in_disk.is_of_permits && self.attendance.note_absence(&facts) {
-            self.shared.peers.publish_away(self.shard, now);
+            set(&self.shared.peers[self.shard].away_at, now.as_nanos());
         }
         if self.attendance.begin_turn(&facts) {
             let patience_nanos = self.shared.budget.patience_nanos(now);
@@ -293,7 +293,7 @@ impl IoQueue {
     pub(super) fn go_on(&mut self, now: Time) {
         self.count_stopped(now);
         if !self.shared.peers.alone() {
-            self.shared.peers.promise(self.shard, now);
+            self.shared.peers[self.shard].promise(now);
         }
     }
 
@@ -303,16 +303,23 @@ impl IoQueue {
         self.report_nested(now);
         self.count_stopped(now);
         if !self.shared.peers.alone() {
-            self.shared.peers.promise(self.shard, self.promised(now, stop));
+            self.shared.peers[self.shard].promise(self.promised(now, stop));
             self.fair.publish_owed();
+        }
+        if matches!(stop.reason, Blocked::Window | Blocked::Pace | Blocked::PaceDiskIdle) {
+            self.shared.budget.refused(now);
+        }
+        self.leave_turn(now, stop);
+    }
+
+    /// The shards that wait for room may have what this turn leaves.
+    pub(super) fn leave_turn(&mut self, now: Time, stop: Stop) {
+        if !self.shared.peers.alone() {
             self.wake_window_waiters(now, stop.reason);
             self.publish_held(now);
         }
         let bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
         self.attendance.end_turn(now, stop, !self.in_disk.is_empty(), bypasses);
-        if matches!(stop.reason, Blocked::Window | Blocked::Pace | Blocked::PaceDiskIdle) {
-            self.shared.budget.refused(now);
-        }
         self.report.update_flow(now, self.goal());
     }
 
@@ -330,7 +337,7 @@ impl IoQueue {
     }
 
     /// Tells the others what this queue leaves in the disk.
-    pub(super) fn publish_held(&self, now: Time) {
+    fn publish_held(&self, now: Time) {
         let (peers, is_late) = (&self.shared.peers, self.attendance.is_late());
         // a permit may be held over computation, and says nothing of the disk
         if !is_late
@@ -346,12 +353,12 @@ impl IoQueue {
             due_at: self.in_disk.last_due_at(&self.requests),
             is_late,
         };
-        peers.publish_poll(self.shard, now, record);
+        peers[self.shard].publish_poll(now, record);
     }
 
     /// Room that this queue leaves when nothing more goes is for the shards that wait
     /// for it, whichever has freed it.
-    pub(super) fn wake_window_waiters(&mut self, now: Time, reason: Blocked) {
+    fn wake_window_waiters(&mut self, now: Time, reason: Blocked) {
         let freed = self.wakeups.take_freed(self.report.totals.in_disk);
         let Shared { peers, budget, .. } = &*self.shared;
         if reason == Blocked::Window || !peers.anyone_waits_for_room() || !budget.has_room() {
