@@ -67,6 +67,13 @@ const FRESH_REQUESTS: u32 = 1024;
 /// latency follows from their own depth.
 const FRESH_PART: u32 = 8;
 
+/// Adds these totals of other counters, which wrap.
+macro_rules! add {
+    ($to:ident, $from:ident: $($total:ident),+) => {$(
+        $to.$total = $to.$total.wrapping_add($from.$total);
+    )+};
+}
+
 /// Counters of one class on one queue. Totals count from the start and wrap at 2^64; times are in
 /// nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,9 +133,7 @@ impl ClassCounters {
     /// Adds the counters of another queue for the same class. Of the longest and the last waits it
     /// keeps the longer ones.
     pub fn merge(&mut self, other: &Self) {
-        self.queued += other.queued;
-        self.in_disk += other.in_disk;
-        self.bytes_in_disk = self.bytes_in_disk.wrapping_add(other.bytes_in_disk);
+        add!(self, other: queued, in_disk, bytes_in_disk);
         for (to, from) in [
             (&mut self.operations, &other.operations),
             (&mut self.bytes, &other.bytes),
@@ -136,20 +141,12 @@ impl ClassCounters {
         ] {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = to.wrapping_add(*from));
         }
-        self.errors += other.errors;
-        self.cancelled += other.cancelled;
-        self.overdue += other.overdue;
-        self.splits += other.splits;
-        self.split_bytes = self.split_bytes.wrapping_add(other.split_bytes);
-        self.queue_nanos = self.queue_nanos.wrapping_add(other.queue_nanos);
+        add!(self, other: errors, cancelled, overdue, splits, split_bytes, activations);
+        add!(self, other: queue_nanos, disk_nanos, starved_nanos, limited_nanos);
         self.queue_nanos_max = self.queue_nanos_max.max(other.queue_nanos_max);
         self.queue_nanos_last = self.queue_nanos_last.max(other.queue_nanos_last);
-        self.disk_nanos = self.disk_nanos.wrapping_add(other.disk_nanos);
         self.disk_nanos_max = self.disk_nanos_max.max(other.disk_nanos_max);
-        self.starved_nanos = self.starved_nanos.wrapping_add(other.starved_nanos);
-        self.limited_nanos = self.limited_nanos.wrapping_add(other.limited_nanos);
         self.consumption = self.consumption.plus(other.consumption);
-        self.activations += other.activations;
     }
 
     /// The counters of a queue that has ended: none of its requests waits or is in the disk.
@@ -351,21 +348,14 @@ impl QueueCounters {
     /// Adds the counters of another queue of the same group; of the flow ratios and the maxima in
     /// the disk it keeps the higher one.
     pub fn merge(&mut self, other: &Self) {
-        self.dispatched += other.dispatched;
-        self.completed += other.completed;
-        self.in_disk += other.in_disk;
+        add!(self, other: dispatched, completed, in_disk, overdue, late_turns, late_nanos);
+        add!(self, other: window_bypasses, absence_bypasses, wake_ups);
         self.in_disk_max = self.in_disk_max.max(other.in_disk_max);
         self.consumption = self.consumption.plus(other.consumption);
         let blocked = self.blocked_nanos.iter_mut().zip(&other.blocked_nanos);
         blocked.for_each(|(to, from)| *to = to.wrapping_add(*from));
-        self.overdue += other.overdue;
-        self.late_turns += other.late_turns;
-        self.late_nanos = self.late_nanos.wrapping_add(other.late_nanos);
-        self.window_bypasses += other.window_bypasses;
-        self.absence_bypasses += other.absence_bypasses;
         self.window_bypass_consumption =
             self.window_bypass_consumption.plus(other.window_bypass_consumption);
-        self.wake_ups = self.wake_ups.wrapping_add(other.wake_ups);
         self.flow_ratio_permille = self.flow_ratio_permille.max(other.flow_ratio_permille);
     }
 }

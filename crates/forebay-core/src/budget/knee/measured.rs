@@ -22,8 +22,6 @@ pub(super) struct Measured {
 impl Measured {
     pub(super) const NOTHING: Self =
         Self { nanos: 0, served: [0; 2], fresh: [0; 2], latency_nanos: [0; 2] };
-    /// Encoding: The words of the state that hold the sums of one interval.
-    pub(super) const WORDS: usize = 7;
 
     pub(super) fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
         let Self { nanos, served, fresh, latency_nanos } = self;

@@ -6,11 +6,13 @@ mod measured;
 mod target;
 mod trials;
 
+use alloc::vec::Vec;
+
 use crate::sync::{AtomicBool, AtomicU64, Ordering, add, get, set};
 use crate::{DiskTime, Op, Time};
 use measured::Measured;
 use target::Target;
-use trials::{Evidence, Interval, ONE_GOAL, Phase, Regret, TRIALS, Trials};
+use trials::{Interval, ONE_GOAL, Phase, TRIALS, Trials};
 
 /// The shortest interval of the search, in nanoseconds (5 ms). A shorter one compares fewer
 /// completions, so that noise decides; a longer one makes the search of a fast disk slower.
@@ -176,7 +178,7 @@ pub(crate) struct Knee {
     has_given_up: AtomicBool,
     /// Held by the shard that judges an interval, which alone uses the state.
     is_judging: AtomicBool,
-    state: [AtomicU64; Trials::WORDS],
+    state: Vec<AtomicU64>,
 }
 
 /// The reports of all shards in the present interval.
@@ -197,8 +199,8 @@ struct Sums {
 
 impl Knee {
     pub(crate) fn new() -> Self {
-        let trials = Trials::new();
-        let words = trials.to_words();
+        let (mut trials, mut state) = (Trials::new(), Vec::new());
+        trials.each_word(&mut |word| state.push(AtomicU64::new(*word as u64)));
         Self {
             window: AtomicU64::new(trials.window().unsigned_abs()),
             began_at: AtomicU64::new(0),
@@ -210,7 +212,7 @@ impl Knee {
             has_new_target: AtomicBool::new(false),
             has_given_up: AtomicBool::new(false),
             is_judging: AtomicBool::new(false),
-            state: core::array::from_fn(|word| AtomicU64::new(words[word] as u64)),
+            state,
         }
     }
 
@@ -296,8 +298,7 @@ impl Knee {
     }
 
     fn end_interval(&self, now: Time, nanos: u64, residence_nanos: u64, is_cut_short: bool) {
-        let mut trials =
-            Trials::from_words(core::array::from_fn(|word| get(&self.state[word]) as i64));
+        let mut trials = self.trials();
         let interval = self.sums.take(nanos, is_cut_short, get(&self.allowed_permille));
         if self.has_new_target.swap(false, Ordering::Relaxed) {
             trials.target = Target::NONE;
@@ -323,7 +324,18 @@ impl Knee {
         let settle_nanos =
             if settles { settle_nanos.clamp(SETTLE_NANOS.0, SETTLE_NANOS.1) } else { 0 };
         set(&self.began_at, now.plus_nanos(settle_nanos).as_nanos());
-        self.state.iter().zip(trials.to_words()).for_each(|(to, word)| set(to, word as u64));
+        self.keep(trials);
+    }
+
+    fn trials(&self) -> Trials {
+        let (mut trials, mut state) = (Trials::new(), self.state.iter());
+        trials.each_word(&mut |word| *word = state.next().map_or(0, get) as i64);
+        trials
+    }
+
+    fn keep(&self, mut trials: Trials) {
+        let mut state = self.state.iter();
+        trials.each_word(&mut |word| state.next().into_iter().for_each(|at| set(at, *word as u64)));
     }
 }
 
@@ -374,30 +386,8 @@ impl Sums {
     }
 }
 
-/// Encoding: The words of the state that hold single numbers and flags.
-const SCALARS: usize = 16;
-
 /// The state of the trials as words, which shards share in atomics.
 impl Trials {
-    /// Encoding: The words of the whole state.
-    pub(super) const WORDS: usize =
-        SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS + Regret::WORDS + Target::WORDS;
-
-    pub(super) fn to_words(mut self) -> [i64; Self::WORDS] {
-        let (mut words, mut place) = ([0; Self::WORDS], 0);
-        self.each_word(&mut |word| {
-            words[place] = *word;
-            place += 1;
-        });
-        words
-    }
-
-    pub(super) fn from_words(words: [i64; Self::WORDS]) -> Self {
-        let (mut trials, mut words) = (Self::new(), words.into_iter());
-        trials.each_word(&mut |word| *word = words.next().unwrap_or(0));
-        trials
-    }
-
     /// Shows all words of the state, always in one order, to be read or set.
     fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
         let (mut phase, mut turn) = (self.phase as i64, self.turn as i64);

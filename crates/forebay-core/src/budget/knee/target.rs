@@ -81,8 +81,6 @@ impl Target {
         calm: 0,
         next_calm: CALM.0,
     };
-    /// Encoding: The words of the state that hold the cap.
-    pub(super) const WORDS: usize = 10;
 
     pub(super) fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
         let numbers = [

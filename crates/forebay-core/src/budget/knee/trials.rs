@@ -489,8 +489,6 @@ pub(super) struct Evidence {
 impl Evidence {
     pub(super) const NONE: Self =
         Self { count: 0, score: 0, surplus: [0; 2], wait: 0, next_wait: 1 };
-    /// Encoding: The words of the state that hold the evidence of one trial.
-    pub(super) const WORDS: usize = 6;
 
     pub(super) fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
         let Self { count, score, surplus, wait, next_wait } = self;
@@ -550,8 +548,6 @@ pub(super) struct Regret {
 
 impl Regret {
     pub(super) const NONE: Self = Self { before: 0, fresh_max: 0, intervals: 0 };
-    /// Encoding: The words of the state that hold the latest step.
-    pub(super) const WORDS: usize = 3;
 
     pub(super) fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
         [&mut self.before, &mut self.fresh_max, &mut self.intervals].into_iter().for_each(show);
