@@ -63,7 +63,6 @@ mod cost;
 mod counters;
 mod decay;
 mod discards;
-mod disk_clock;
 mod disk_model;
 mod error_text;
 mod fair_queue;
@@ -83,7 +82,6 @@ mod requests;
 mod seek;
 mod shard_set;
 mod shared;
-mod split;
 mod sync;
 mod tag;
 mod tag_heap;
@@ -112,8 +110,7 @@ pub use limit::Limits;
 pub use queue::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
-pub use requests::Ticket;
+pub use requests::{Join, Parts, Ticket};
 pub use seek::{RUN_CHARGED_NANOS, RUN_NANOS};
 pub use shard_set::{SHARDS_MAX, ShardId};
-pub use split::{Join, Parts};
 pub use time::{DiskTime, Time, saturating_nanos};

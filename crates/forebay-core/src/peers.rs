@@ -8,9 +8,8 @@ use core::ops::Index;
 
 use crate::budget::RoomShare;
 use crate::class_tree::{ClassTree, NodeId};
-use crate::disk_clock::DiskClock;
 use crate::published::{
-    ANSWER_PART, IDLE, NOT_WAITED_FOR, PeerCheck, PeerFilter, Presence, Published,
+    ANSWER_PART, DiskClock, IDLE, NOT_WAITED_FOR, PeerCheck, PeerFilter, Presence, Published,
 };
 use crate::shard_set::{SHARDS_MAX, ShardId};
 use crate::shard_set::{STEP_SHARDS_MAX, ShardSet, WakeList};

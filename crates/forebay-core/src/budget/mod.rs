@@ -15,8 +15,6 @@ mod pace;
 mod policy;
 mod price;
 mod service;
-#[cfg(feature = "history")]
-mod two_level;
 mod windows;
 
 #[cfg(test)]
@@ -275,7 +273,11 @@ impl Budget {
         let goal = self.effective_goal();
         // not at a pace that does not bind: this is the only bound past the window
         let amount = self.price_of_figures().time_of(demand.cost, goal);
-        if !self.rate.0.try_take(now, goal, self.controller.part.stretch(amount)) {
+        if !self.rate.0.try_take_from(
+            now,
+            (goal, DiskTime::ZERO),
+            self.controller.part.stretch(amount),
+        ) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
         }
         self.limit.enter_anyway(demand);

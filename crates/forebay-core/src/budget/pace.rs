@@ -4,9 +4,9 @@
 //! Decision: `docs/decisions/0016-missed-pace.md`.
 
 use super::policy::Policy;
-use super::price::scaled_units;
 #[cfg(feature = "history")]
-use super::two_level::TwoLevelBucket;
+use super::policy::TwoLevelBucket;
+use super::price::scaled_units;
 use crate::sync::{Ordering, Tally};
 use crate::{DiskTime, Time};
 
@@ -134,10 +134,8 @@ impl Rate {
     #[inline]
     pub(super) fn is_open(&self, now: Time, burst: DiskTime) -> bool {
         match self {
-            Self::Unlimited => true,
             Self::Pace(pace) => pace.is_open(now, burst),
-            #[cfg(feature = "history")]
-            Self::TwoLevel(bucket) => bucket.available(now) > DiskTime::ZERO,
+            _ => self.available(now, burst) > DiskTime::ZERO,
         }
     }
 
@@ -162,10 +160,6 @@ impl Rate {
             Self::Pace(pace) => pace.available_at(Time::ZERO, burst, DiskTime::from_units(1)),
             _ => Time::MAX,
         }
-    }
-
-    pub(super) fn try_take(&self, now: Time, burst: DiskTime, amount: DiskTime) -> bool {
-        self.try_take_from(now, (burst, DiskTime::ZERO), amount)
     }
 
     /// Takes `amount` if anything is available, of what passed in vain first.

@@ -117,8 +117,8 @@ impl Attendance {
         if !is_late || nanos <= disk_nanos.max(facts.service_horizon_nanos) {
             return false;
         }
-        let lately = self.away.filter(|(_, at)| facts.now.nanos_since(*at) <= BRIDGED_NANOS);
-        self.away = Some((lately.map_or(nanos, |(before, _)| before.max(nanos)), facts.now));
+        let before = self.away_nanos(facts.now).unwrap_or(0);
+        self.away = Some((before.max(nanos), facts.now));
         true
     }
 

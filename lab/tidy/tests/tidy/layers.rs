@@ -60,7 +60,6 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "decay",
             "shard_set",
             "discards",
-            "disk_clock",
             "published",
             "peers",
             "seek",
