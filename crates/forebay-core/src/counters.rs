@@ -255,11 +255,6 @@ impl ClassCounters {
         self.queued += 1;
     }
 
-    /// The request was given up, and never completes.
-    pub(crate) fn forgotten(&mut self, len: u64) {
-        self.leave_disk(len);
-    }
-
     pub(crate) fn completed(&mut self, now: Time, op: Op, len: u64, disk_nanos: u64, ok: bool) {
         self.leave_disk(len);
         self.disk_nanos = self.disk_nanos.wrapping_add(disk_nanos);
@@ -279,7 +274,8 @@ impl ClassCounters {
         self.bytes_in_disk = self.bytes_in_disk.wrapping_add(len);
     }
 
-    fn leave_disk(&mut self, len: u64) {
+    /// A request has left the disk, or was given up and never completes.
+    pub(crate) fn leave_disk(&mut self, len: u64) {
         self.in_disk -= 1;
         self.bytes_in_disk = self.bytes_in_disk.wrapping_sub(len);
     }

@@ -316,7 +316,7 @@ impl IoGroup {
 }
 
 /// Whether a disk reaches its figures, and keeps its latency target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadStatus {
     /// The disk's throughput when work last waited for it, in thousandths of its figures; `None`
     /// before any has. 900 or more is healthy: much less means that the figures are wrong for this
@@ -328,13 +328,6 @@ pub struct LoadStatus {
     pub target: Option<LatencyTargetStatus>,
     /// The time for which work has waited, and the number of requests within the target.
     pub counters: GroupCounters,
-}
-
-impl Default for LoadStatus {
-    /// The status of a disk without requests.
-    fn default() -> Self {
-        Self { speed_permille: None, target: None, counters: GroupCounters::default() }
-    }
 }
 
 impl LoadStatus {

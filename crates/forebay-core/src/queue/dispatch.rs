@@ -343,7 +343,7 @@ impl IoQueue {
                 self.peer_wait.end();
                 return Ok(());
             }
-            let small = DiskTime::from_units(self.goal().units() / SMALL_ASK_PART);
+            let small = DiskTime::from_units(self.effective_goal().units() / SMALL_ASK_PART);
             let enough = if is_skipped { DiskTime::ZERO } else { cost.min(small) };
             let waits_until = self.waits_until(lead.lagging_shard, enough, now);
             if waits_until <= now {
@@ -397,7 +397,7 @@ impl IoQueue {
     /// several goals, and finds all of the budget unused, would else take it
     /// again each time before the others are awake.
     fn skips_lead(&self, lead: &Lead) -> bool {
-        let goals = self.goal().units().saturating_mul(SKIPPED_LEAD_GOALS);
+        let goals = self.effective_goal().units().saturating_mul(SKIPPED_LEAD_GOALS);
         lead.units > goals
             && !self.shared.peers[lead.lagging_shard].is_late()
             && (self.shared.budget.spent().is_some() || self.fair.has_turns())
@@ -408,7 +408,7 @@ impl IoQueue {
     /// wait for another late shard, however far behind that is. If it did, late shards with turns
     /// one after another would each let the next one go first.
     fn goes_ahead(&self, class: u16, lead: &Lead) -> bool {
-        let goal = self.goal().units();
+        let goal = self.effective_goal().units();
         self.attendance.is_late()
             && (lead.units <= goal
                 || self.shared.peers[lead.lagging_shard].is_late() && self.fair.owed(class) >= goal)

@@ -121,8 +121,9 @@ impl IoQueue {
 
     /// How much disk time may wait in the disk and go in one burst, as
     /// [`IoGroup::effective_goal`](crate::IoGroup::effective_goal) says.
+    #[inline]
     pub fn effective_goal(&self) -> DiskTime {
-        self.goal()
+        self.shared.budget.effective_goal()
     }
 
     /// What a request costs now, unless it goes on where another ended.

@@ -31,12 +31,6 @@ const COALESCE_SHARED: (u64, u64) = (1, 2);
 const IDLE_BUDGET: (u64, u64) = (3, 4);
 
 impl IoQueue {
-    /// How much disk time may wait in the disk and go in one burst.
-    #[inline]
-    pub(super) fn goal(&self) -> DiskTime {
-        self.shared.budget.effective_goal()
-    }
-
     /// A new request of `class` in no list yet. Where the table is full it
     /// gets the place of the one that was given up first, which is forgotten:
     /// its ticket is void.
@@ -69,7 +63,7 @@ impl IoQueue {
         let request = *self.requests.at(oldest);
         self.requests.remove(oldest);
         self.report.left_disk();
-        self.report.class_of(&request).forgotten(request.len);
+        self.report.class_of(&request).leave_disk(request.len);
     }
 
     /// Puts a request into the disk for which the budget was reserved. Returns a copy of it.
@@ -320,7 +314,7 @@ impl IoQueue {
         }
         let bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
         self.attendance.end_turn(now, stop, !self.in_disk.is_empty(), bypasses);
-        self.report.update_flow(now, self.goal());
+        self.report.update_flow(now, self.effective_goal());
     }
 
     /// When the others may count on this shard to poll again.
@@ -455,7 +449,7 @@ impl IoQueue {
     /// With this much of the budget unused the disk is about to idle, and
     /// nobody waits for anybody.
     pub(super) fn idle_budget_threshold(&self) -> DiskTime {
-        DiskTime::from_units(self.goal().units() / IDLE_BUDGET.1 * IDLE_BUDGET.0)
+        DiskTime::from_units(self.effective_goal().units() / IDLE_BUDGET.1 * IDLE_BUDGET.0)
     }
 
     /// Looks what other shards hold in the disk without polling, now and then.
@@ -510,7 +504,7 @@ impl IoQueue {
     /// dispatched at once.
     fn wakeup_threshold(&self, class: u16, index: u32, now: Time) -> DiskTime {
         let turn = DiskTime::from_units(self.lead(class, now).units_of_all);
-        let goal = self.goal();
+        let goal = self.effective_goal();
         let waited = now.nanos_since(self.requests.at(index).enqueued_at);
         let (part, whole) = match self.shared.peers.alone() {
             true => COALESCE_SINGLE_SHARD,
