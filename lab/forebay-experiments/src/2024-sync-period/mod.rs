@@ -81,7 +81,9 @@ fn reads_during_writes(
 
 fn measured(seed: Seed, rows: &[Row]) -> Result<Vec<[f64; 3]>, String> {
     let runs: Vec<(u64, u64)> = rows.iter().flat_map(|row| [(row.0, 30), (row.0, 1)]).collect();
-    side_by_side(&runs, |&(files, sync_seconds)| reads_during_writes(seed, files, sync_seconds, FIBERS))
+    side_by_side(&runs, |&(files, sync_seconds)| {
+        reads_during_writes(seed, files, sync_seconds, FIBERS)
+    })
 }
 
 fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {

@@ -276,7 +276,7 @@ fn a_block_device_is_used_only_where_its_data_may_go() {
     let bench = |jobs: &str| {
         let mut command = lab.bare_bench(jobs);
         command.args(["--dir", &disk.device, "--shards", "2", "--format", "json"]);
-        let properties = std::fs::read_to_string(lab.properties()).unwrap();
+        let properties = fs::read_to_string(lab.properties()).unwrap();
         let properties = properties.replace(lab.dir.path().to_str().unwrap(), &disk.device);
         command.arg("--properties").arg(lab.file("device.yaml", &properties));
         command
