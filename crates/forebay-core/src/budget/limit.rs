@@ -49,24 +49,24 @@ enum Bound {
     None,
     /// So much disk time, as told with each request.
     Window,
-    Counted(Box<Counted>),
+    ByUnit(Box<UnitBound>),
 }
 
 impl Limit {
     /// `sole` if a single shard uses it.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     pub(super) fn new(policy: &Policy, model: &DiskModel, sole: bool) -> Self {
-        let counted = |unit| {
+        let by_unit = |unit| {
             let rooms = [Padded(Room::new(sole)), Padded(Room::new(sole))];
-            Bound::Counted(Box::new(Counted { rooms, unit }))
+            Bound::ByUnit(Box::new(UnitBound { rooms, unit }))
         };
         let bound = match policy {
             Policy::PaceWindow { .. } => Bound::Window,
             Policy::Concurrency { requests } => {
-                counted(Unit::Requests { max: u64::from(*requests).max(1) })
+                by_unit(Unit::Requests { max: u64::from(*requests).max(1) })
             }
             #[cfg(feature = "history")]
-            Policy::LittlesLaw { .. } => counted(Unit::OperationsAndBytes(Box::new(model.clone()))),
+            Policy::LittlesLaw { .. } => by_unit(Unit::OperationsAndBytes(Box::new(model.clone()))),
             _ => Bound::None,
         };
         Self { in_flight: Padded(Room::new(sole)), bound }
@@ -94,7 +94,7 @@ impl Limit {
         match &self.bound {
             Bound::None => goal,
             Bound::Window => self.in_flight.0.part_free(window, uncounted.units(), goal),
-            Bound::Counted(counted) => counted.part_free(goal),
+            Bound::ByUnit(bound) => bound.part_free(goal),
         }
     }
 
@@ -109,16 +109,16 @@ impl Limit {
     }
 
     fn enter_by_count(&self, demand: &Demand, goal: DiskTime) -> Option<u64> {
-        if let Bound::Counted(counted) = &self.bound {
-            counted.enter(goal, demand)?;
+        if let Bound::ByUnit(bound) = &self.bound {
+            bound.enter(goal, demand)?;
         }
         Some(self.in_flight.0.enter_anyway(demand.cost.units()))
     }
 
     /// Takes room however much is used.
     pub(super) fn enter_anyway(&self, demand: &Demand) {
-        if let Bound::Counted(counted) = &self.bound {
-            counted.each(demand, Room::enter_anyway);
+        if let Bound::ByUnit(bound) = &self.bound {
+            bound.each(demand, Room::enter_anyway);
         }
         self.in_flight.0.enter_anyway(demand.cost.units());
     }
@@ -127,8 +127,8 @@ impl Limit {
     #[inline]
     pub(super) fn leave(&self, demand: &Demand) {
         self.in_flight.0.leave(demand.cost.units());
-        if let Bound::Counted(counted) = &self.bound {
-            counted.each(demand, Room::leave);
+        if let Bound::ByUnit(bound) = &self.bound {
+            bound.each(demand, Room::leave);
         }
     }
 
@@ -138,14 +138,14 @@ impl Limit {
         match &self.bound {
             Bound::None => true,
             Bound::Window => self.in_flight.0.open_after_mark(window),
-            Bound::Counted(counted) => counted.open_after_mark(goal),
+            Bound::ByUnit(bound) => bound.open_after_mark(goal),
         }
     }
 }
 
 /// The bound of a policy to compare with, in units of its own.
 #[derive(Debug)]
-struct Counted {
+struct UnitBound {
     rooms: [Padded<Room>; 2],
     unit: Unit,
 }
@@ -160,7 +160,7 @@ enum Unit {
     OperationsAndBytes(Box<DiskModel>),
 }
 
-impl Counted {
+impl UnitBound {
     /// What a request takes of each room.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     fn amounts(&self, demand: &Demand) -> [u64; 2] {
