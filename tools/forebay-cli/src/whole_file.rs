@@ -67,8 +67,8 @@ pub(crate) fn check_other(path: &Path, read: &[&Path]) -> Result<(), Failure> {
 /// What `path` leads to, which need not be there yet.
 fn followed(path: &Path) -> PathBuf {
     let there = fs::canonicalize(path);
-    let beside = || Some(path.parent()?.join(fs::read_link(path).ok()?));
-    there.ok().or_else(beside).unwrap_or_else(|| path.to_owned())
+    let target = || Some(path.parent()?.join(fs::read_link(path).ok()?));
+    there.ok().or_else(target).unwrap_or_else(|| path.to_owned())
 }
 
 /// A file in the directory of `path`.

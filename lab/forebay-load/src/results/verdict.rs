@@ -279,7 +279,7 @@ impl ClassPair<'_> {
         })
     }
 
-    /// Whether so many of its requests failed in a run that it was another load.
+    /// Whether more requests of a run failed than a comparison of the runs allows.
     fn failed(&self) -> bool {
         [self.0.0, self.0.1].into_iter().any(|class| {
             let ended = class.errors.saturating_add(class.requests);
