@@ -74,15 +74,16 @@ impl Pace {
     /// Returns how much was forgiven.
     pub(crate) fn forgive(&self, now: Time, left: DiskTime) -> DiskTime {
         let most = clock_units(now).saturating_add(left.units());
-        let before = self.paid_at.update(|paid_at| (paid_at > most).then_some(most));
-        DiskTime::from_units(before.map_or(0, |before| before - most))
+        // stored even where it stays: that reads what other threads have stored last
+        let before = self.paid_at.update(|paid_at| Some(paid_at.min(most)));
+        DiskTime::from_units(before.map_or(0, |before| before.saturating_sub(most)))
     }
 
     /// What was handed out and is not paid for takes `before / next` of its time from now on.
     pub(super) fn rescale(&self, now: Time, before: u64, next: u64) {
         let now = clock_units(now);
         let owed = |paid_at: u64| scaled_units(paid_at.saturating_sub(now), before, next);
-        self.paid_at.update(|at| (at > now).then(|| now.saturating_add(owed(at))));
+        self.paid_at.update(|at| Some(if at > now { now.saturating_add(owed(at)) } else { at }));
     }
 
     /// Up to when, in units of disk time, all that was handed out is paid for.
