@@ -13,7 +13,7 @@ use crate::server::{NEVER, Running, prometheus, query};
 
 const JOBS: &str = "
 - {name: query, type: randread, shards: all, data_size: 8MB, shard_info: {parallelism: 4, rps: 20}}
-- {name: bulk, type: overwrite, shards: all, data_size: 8MB, shard_info: {parallelism: 4}}
+- {name: bulk, type: overwrite, shards: all, data_size: 8MB, shard_info: {parallelism: 32}}
 ";
 
 /// Panels that a run of `bench` shows nothing in: it has no reads through the page cache and deletes

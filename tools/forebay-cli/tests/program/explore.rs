@@ -89,7 +89,7 @@ fn a_surface_of_another_disk_is_written_with_a_flag_only() {
 fn goals_that_no_disk_or_not_this_one_keeps_are_refused() {
     explore(&["--from", I3, "--goal", "p95=10us"])
         .complains(2, &["i3.2xlarge.csv: the goal p95=10us is below", "such as --goal p95="]);
-    explore(&["--from", I3, "--goal", "p99=1ms"]).complains(2, &["no p99", "p50, p95"]);
+    explore(&["--from", I3, "--goal", "p99=1ms"]).complains(2, &["no measured p99", "p50, p95"]);
     let twice = ["--from", I3, "--goal", "p95=1ms", "--goal", "p95=1000us"];
     explore(&twice).complains(2, &["--goal p95=1ms is given twice"]);
     explore(&["--from", I3, "--goal", "p95=fast"]).complains(2, &["p95=1ms"]);
