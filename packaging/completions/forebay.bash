@@ -211,7 +211,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__bench)
-            opts="-h --sched-groups --duration --warmup --shards --properties --latency-goal --control --fixed --latency-target --policy --region-goal --no-region --order --concurrency --seed --compare --report --format --grow --grow-files --grow-size --grow-request --diff --fail-below --dir --backend --topology --io-queues --metrics --overwrite-device --share-device --help"
+            opts="-h --sched-groups --duration --warmup --shards --properties --latency-goal --control --fixed --latency-target --policy --region-goal --no-region --order --concurrency --seed --compare --report --format --grow --grow-files --grow-size --grow-request --diff --fail-below --dir --backend --topology --io-queues --metrics --overwrite-device --share-device --end-with --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -330,6 +330,10 @@ _forebay() {
                     return 0
                     ;;
                 --share-device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --end-with)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -92,6 +92,7 @@ coordinators\t'--io-queues threads with an I/O queue each do the I/O that all ot
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l io-queues -d 'Number of threads that do the I/O with --topology coordinators [default: 1]. The scheduler uses fewer if a disk\'s window holds fewer than four reads of 4 KiB per thread' -r
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l metrics -d 'Serve the scheduler\'s metrics as OpenMetrics text over HTTP while the load runs, for example at 127.0.0.1:9180; port 0 takes a free port' -r
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l share-device -d 'Use only the Nth of M equal parts of the block device, such as 1/3, while other processes use the rest' -r
+complete -c forebay -n "__fish_forebay_using_subcommand bench" -l end-with -d 'End when this process ends, which has started this one' -r
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l no-region -d 'Ignore the regions of a forebay.yaml: a mix of reads and writes then costs as much as its reads and its writes cost separately'
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -l overwrite-device -d 'Allow the data on the block device named with --dir to be destroyed'
 complete -c forebay -n "__fish_forebay_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
