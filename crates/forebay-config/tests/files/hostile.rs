@@ -69,7 +69,7 @@ fn nesting() {
 fn the_parser_says_what_is_wrong() {
     for (text, reason) in [
         ("- name: [\n", "unclosed bracket '['"),
-        ("a: \"b\n", "unclosed quote"),
+        ("a: \"b\n", "quoted scalar"),
         ("a: b: c\n", "mapping values are not allowed"),
     ] {
         let said = refused(text);
