@@ -1,15 +1,15 @@
-//! Tags count on without end: they are compared modulo 2^64.
+//! Tags of start-time fair queueing. They grow without end, and are compared modulo 2^64.
 //!
 //! Decision: `docs/decisions/0012-wrapping-tags.md`.
 
-/// A tag leads another by less than this, in units of disk time per share (2.3 years). Tags go
-/// round, and what is not ahead by less is behind, by up to three times as much.
+/// A tag is ahead of another one if the distance modulo 2^64 is below this, in units of disk time per
+/// share (2.3 years). Otherwise it is behind, by up to three times as much.
 const LEAD_END: u64 = 1 << 62;
-/// The most that a charge moves a tag by, in units of disk time per share (13 days), and that
-/// credit sets it back by. As many as 63 such steps stay within `LEAD_END`.
+/// The most that one charge raises a tag, and that credit lowers it, in units of disk time per share
+/// (13 days). 63 such steps stay within `LEAD_END`.
 pub(crate) const STEP_MAX: u64 = 1 << 56;
 
-/// How far `tag` is ahead of `other`; zero if it is not.
+/// The distance by which `tag` is ahead of `other`; zero if it is not.
 pub(crate) fn ahead(tag: u64, other: u64) -> u64 {
     let distance = tag.wrapping_sub(other);
     if distance < LEAD_END { distance } else { 0 }
@@ -19,13 +19,13 @@ pub(crate) fn is_after(tag: u64, other: u64) -> bool {
     ahead(tag, other) > 0
 }
 
-/// The tag that is further on.
+/// The tag that is ahead of the other one.
 pub(crate) fn later(tag: u64, other: u64) -> u64 {
     if is_after(tag, other) { tag } else { other }
 }
 
-/// A tag at `distance` from `from` for shares of `old` is as many units of disk
-/// time away for shares of `new`.
+/// Restates `tag` for other shares. Its distance from `from` remains the same disk time, and changes
+/// from `old` shares to `new`.
 pub(crate) fn rescaled(tag: u64, from: u64, old: u32, new: u32) -> u64 {
     let scaled = |distance: u64| {
         let distance = u128::from(distance) * u128::from(old) / u128::from(new.max(1));

@@ -1,16 +1,15 @@
-//! A heap of classes by start tag that knows where each class stands.
+//! A heap of classes by start tag, with the position of each class.
 
 use alloc::vec::Vec;
 
 use crate::class_tree::NodeId;
 use crate::tag::is_after;
 
-/// Encoding: The position of a node that is not in any heap.
+/// Encoding: The position of a node that is in no heap.
 pub(crate) const NOWHERE: u16 = u16::MAX;
 
-/// Smallest tag first; among equal tags the one that came first in the tree.
-/// Positions are kept by the caller, one per node, so that a class in the
-/// middle can leave or move in logarithmic time.
+/// A binary heap with the smallest tag first; among equal tags, the node with the lowest number. The
+/// caller keeps the positions, one for each node. So any class can leave in logarithmic time.
 #[derive(Debug, Default)]
 pub(crate) struct TagHeap {
     entries: Vec<(u64, NodeId)>,
@@ -21,7 +20,7 @@ impl TagHeap {
         self.entries.first().copied()
     }
 
-    /// All members, in no particular order.
+    /// All nodes in the heap, in no particular order.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
         self.entries.iter().map(|&(_, node)| node)
     }
@@ -51,7 +50,7 @@ impl TagHeap {
         }
     }
 
-    /// Gives the first entry a later tag.
+    /// Raises the tag of the first entry to `tag`.
     pub(crate) fn raise_first(&mut self, positions: &mut [u16], tag: u64) {
         if let [first, others @ ..] = &mut self.entries[..] {
             first.0 = tag;
@@ -61,7 +60,7 @@ impl TagHeap {
         }
     }
 
-    /// Gives every entry its present tag, which may be an earlier one.
+    /// Sets the tag of every entry to its present one, which may be lower.
     pub(crate) fn renew(&mut self, positions: &mut [u16], tag: impl Fn(NodeId) -> u64) {
         self.entries.iter_mut().for_each(|entry| entry.0 = tag(entry.1));
         for at in (0..self.entries.len() / 2).rev() {

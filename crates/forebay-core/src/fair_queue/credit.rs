@@ -1,4 +1,5 @@
-//! What a shard keeps of what it is owed for a time in which it could not ask.
+//! The credit of a shard: how much of the disk time owed to it the shard keeps while its queue is empty
+//! or its thread is absent.
 //!
 //! Decision: `docs/decisions/0015-late-shard-shares.md`.
 
@@ -9,17 +10,17 @@ use crate::Time;
 use crate::class_tree::{ClassTree, Credit, NodeId};
 use crate::tag;
 
-/// A class that asks for more within this time after a request has come back was not idle, in
-/// nanoseconds (0.1 ms). It keeps what it is owed for the time in which it could not ask. After a
-/// longer time a class that was idle would save up disk time.
+/// The longest time from a completion to the next request of a class that was not idle, in nanoseconds
+/// (0.1 ms). All requests of the class were in the disk, so it keeps the disk time owed to it, up to
+/// the credit. With a longer time, idle classes would save up disk time.
 const REISSUE_NANOS: u64 = 100_000;
-/// The most credit that a shard keeps for a time in which it could not ask, in halves of an effective
-/// goal. With six, a heavy class on a thread that turns each 2 ms is served 0.82 of its due; with eight, requests
-/// wait 1.08 times as long in the disk (p99) where a thread is away now and then.
+/// The most credit that a shard keeps, in halves of an effective goal (7 are 3.5 goals). With six, a
+/// heavy class on a thread that polls every 2 ms is served 0.82 of its due. With eight, the p99 time in
+/// the disk is 1.08 times as long where a thread is absent now and then.
 const CREDIT_HALF_GOALS: u64 = 7;
 
 impl FairQueue {
-    /// A request of `class` has come back to this shard.
+    /// A request of `class` has completed on this shard.
     pub(crate) fn completed(&mut self, class: NodeId, now: Time) {
         if self.peers.sole() {
             return;
@@ -29,9 +30,9 @@ impl FairQueue {
         }
     }
 
-    /// The credit of a node that has work here again, since `now` if it is new. Who asks for the
-    /// next as soon as one comes back was not idle: it had no chance to request what the others
-    /// took in that time.
+    /// The credit of a node that becomes backlogged on this shard. `now` is the time of the new
+    /// request, or `None` if the request is not new. A node that is backlogged on no other shard keeps
+    /// credit only if the request follows within [`REISSUE_NANOS`] after a completion.
     pub(super) fn credit(&self, node: NodeId, now: Option<Time>) -> Credit {
         if self.peers.sole() {
             return Credit { exclusive: 0, shared: self.lead_max };
@@ -42,9 +43,9 @@ impl FairQueue {
         Credit { exclusive, shared: self.lead_max }
     }
 
-    /// Disk time that `class` on this shard is owed: how far it, or a group it
-    /// is in, is behind its siblings, or this shard behind the others of the
-    /// class. It is owed no more than the credit that a shard keeps.
+    /// Disk time owed to `class` on this shard, in units. It is the largest lag of the class or of a
+    /// group above it behind the siblings, or of this shard behind the others within the class. In a
+    /// late turn [`FairQueue::catch_up`] has limited it to the credit.
     pub(crate) fn owed(&self, class: NodeId) -> u64 {
         if self.decay.is_some() {
             return 0;
@@ -54,10 +55,9 @@ impl FairQueue {
         self.tree.path(class).map(|node| self.tree.owed(node)).fold(owed, u64::max)
     }
 
-    /// After a pause in which the others did not wait for this shard: of what
-    /// it is owed for that time, as much is kept as a shard may overdraw, for
-    /// all siblings together by their shares. If each kept as much, those with
-    /// few shares would go first with it in each turn, and use all of that.
+    /// Limits the disk time owed to this shard, after an absence for which the others did not wait. All
+    /// siblings together keep the credit of one shard, divided by their shares. If each sibling kept
+    /// the whole credit, those with few shares would go first in every turn, and would use all of it.
     pub(crate) fn catch_up(&mut self) {
         let credit = self.credit_max();
         for heap in &self.heaps {
@@ -76,17 +76,18 @@ impl FairQueue {
         }
     }
 
-    /// Nothing more goes from here now: of siblings that wait, the others see the
-    /// one that is owed most. The next one may be owed little, and hide that.
+    /// Publishes at the end of a turn, for each group, the waiting child to which most disk time is
+    /// owed. The child that is next may be owed little, and would hide the larger debt from the other
+    /// shards.
     pub(crate) fn publish_owed(&self) {
         for (parent, heap) in self.heaps.iter().enumerate().filter(|(_, heap)| heap.len() > 1) {
-            // of equals, as of those that are owed nothing, the first
+            // among equals, for example where nothing is owed, the first
             let most = heap.nodes().min_by_key(|&id| Reverse(self.tree.owed(id)));
             self.peers.publish_next(self.shard, parent as NodeId, most);
         }
     }
 
-    /// The most credit that a shard keeps for a time in which it could not ask.
+    /// The most credit that a shard keeps, in units of disk time.
     pub(super) const fn credit_max(&self) -> u64 {
         self.lead_max.saturating_mul(CREDIT_HALF_GOALS) / 2
     }

@@ -1,7 +1,7 @@
-//! Who is next: start-time fair queueing over classes and groups of classes
-//! (Goyal, Vin, Cheng: Start-time Fair Queuing, SIGCOMM 1996).
+//! The order of classes: start-time fair queueing over classes and groups of classes (Goyal, Vin,
+//! Cheng: Start-time Fair Queuing, SIGCOMM 1996).
 //!
-//! The tags belong to the group of shards; this is one shard's view of them.
+//! All shards of a group share the tags. This module is the view of one shard.
 
 mod credit;
 mod out_of_order;
@@ -19,20 +19,19 @@ use crate::tag::{self, STEP_MAX, is_after};
 use crate::tag_heap::{NOWHERE, TagHeap};
 use crate::{DiskTime, Time};
 
-/// In which order a queue serves its classes.
+/// The order in which a queue serves its classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServiceOrder {
     /// Start-time fair queueing by disk time, over all shards.
     StartTime,
-    /// The fair queue of 2016, to compare with: per shard, by weights that
-    /// grow with the size of a request, forgotten exponentially. Shards take
-    /// turns by disk time, whatever their classes. On each shard a class has
-    /// about half a request per `tau_nanos` beyond its share, since what it used
-    /// is forgotten meanwhile.
+    /// The fair queue of 2016, for comparisons. Each shard has its own, with weights that grow with the
+    /// size of a request and decay exponentially. Shards take turns by disk time, regardless of their
+    /// classes. On each shard a class gets about half a request per `tau_nanos` beyond its share,
+    /// because its use is forgotten meanwhile.
     #[cfg(feature = "history")]
     ExponentialDecay {
-        /// Time in which what was used falls by a factor e, in nanoseconds.
+        /// The time in which recorded use falls by a factor e, in nanoseconds.
         tau_nanos: u64,
     },
 }
@@ -48,46 +47,45 @@ impl ServiceOrder {
     }
 }
 
-/// What one shard keeps of a class or group of classes.
+/// The state of a class or group of classes on one shard.
 #[derive(Debug, Default)]
 struct Local {
-    /// Of a class, its requests.
+    /// The waiting requests (classes only).
     fifo: Fifo,
-    /// Of a class, which one had the place when this shard last had to do with
-    /// it.
+    /// The class that had this slot when the shard last used it (classes only).
     owner: Option<ClassId>,
-    /// How far this shard has come within the class, in disk time.
+    /// How far this shard has come within the class, in units of disk time.
     shard_tag: u64,
-    /// What dividing by the shares left over so far.
+    /// The remainder of divisions by the shares, for the next charge.
     fraction: u32,
-    /// Holders' requests that wait in the class, or in those of the group.
+    /// Nested requests that wait in the class, or in the classes of the group.
     nested: u32,
-    /// When a request of it last came back to this shard.
+    /// When a request of it last completed on this shard.
     completed_at: Time,
-    /// Counted among the shards that have work of it.
+    /// Whether this shard is counted among those that have work of it.
     awake: bool,
-    /// Its limit is used up: until it is open again it is out of the order.
+    /// Whether it is out of the order until its limit opens, or until a discard may go.
     throttled: bool,
 }
 
-/// The order in which one shard serves its classes.
+/// The classes of one shard in the order of service.
 #[derive(Debug)]
 pub(crate) struct FairQueue {
     tree: Arc<ClassTree>,
     peers: Arc<Peers>,
     shard: ShardId,
-    /// Per group of classes, its children with work queued here.
+    /// For each group of classes, its children with work queued here.
     heaps: Vec<TagHeap>,
-    /// Per node, its place in the heap of its parent.
+    /// For each node, its position in the heap of its parent.
     positions: Vec<u16>,
     locals: Vec<Local>,
     throttled: Vec<(Time, NodeId)>,
     decay: Option<Decay>,
-    /// How far other shards may be ahead within a class without having taken
-    /// what is this shard's: it keeps that much when it has nothing queued for
-    /// a moment, or a shard with one request at a time would lose it each time.
+    /// How far other shards may be ahead within a class, in units of disk time. A shard keeps this much
+    /// when its queue is empty for a moment. Otherwise a shard with one request at a time would lose it
+    /// each time.
     lead_max: u64,
-    /// The tree's changes that were followed.
+    /// The number of changes of the tree that this queue has applied.
     followed: u64,
 }
 
@@ -118,8 +116,7 @@ impl FairQueue {
         }
     }
 
-    /// Queues a request behind the others of its class, unless that was
-    /// removed.
+    /// Queues a request behind the others of its class. Fails if the class was removed.
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(crate) fn push(
@@ -138,7 +135,7 @@ impl FairQueue {
         Ok(())
     }
 
-    /// Queues the only request of its class.
+    /// Queues a request of a class that has none waiting here.
     #[inline(never)]
     fn push_first(
         &mut self,
@@ -157,8 +154,7 @@ impl FairQueue {
         Ok(())
     }
 
-    /// Queues a request before the others of its class, unless that was
-    /// removed.
+    /// Queues a request ahead of the others of its class. Fails if the class was removed.
     pub(crate) fn push_front(
         &mut self,
         requests: &mut Requests,
@@ -172,7 +168,7 @@ impl FairQueue {
         Ok(())
     }
 
-    /// Takes a request out of the middle of its class.
+    /// Removes a waiting request from any position in its class.
     pub(crate) fn remove(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
         let nested = requests.at(index).nested;
         let local = &mut self.locals[usize::from(class)];
@@ -186,7 +182,7 @@ impl FairQueue {
         }
     }
 
-    /// The class whose turn it is, and its first request.
+    /// The class to serve next, and its first request.
     #[inline(always)]
     pub(crate) fn first(&mut self, now: Time) -> Option<(NodeId, u32)> {
         let mut node = ROOT;
@@ -202,8 +198,8 @@ impl FairQueue {
         None
     }
 
-    /// Takes the first request of the class that [`FairQueue::first`] named,
-    /// and charges it to the class and the groups above.
+    /// Removes the request that [`FairQueue::first`] returned, and charges it to its class and the
+    /// groups above.
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(crate) fn pop(&mut self, requests: &mut Requests, class: NodeId, index: u32, now: Time) {
@@ -250,13 +246,13 @@ impl FairQueue {
         self.charge_turn(cost);
     }
 
-    /// Sets how far other shards may be ahead of this one's turn.
+    /// Sets how far other shards may be ahead within a class.
     pub(crate) fn set_lead_max(&mut self, lead_max: DiskTime) {
         self.lead_max = lead_max.units().min(STEP_MAX);
     }
 
-    /// How far the next request of `class` leads what other shards have
-    /// queued; see [`Peers::lead`].
+    /// How far the next request of `class` leads the requests that other shards have queued; see
+    /// [`Peers::lead`].
     pub(crate) fn lead(&self, class: NodeId, turn: u64, filter: PeerFilter) -> Lead {
         if let Some(decay) = &self.decay {
             return self.peers.lead_of_turn(self.shard, decay.shard_tag(), turn, filter);
@@ -265,7 +261,7 @@ impl FairQueue {
         self.peers.lead(&self.tree, self.shard, class, shard_tag, turn, filter)
     }
 
-    /// The class, or a group it is in, whose limit is used up, and until when.
+    /// The class, or a group above it, whose limit is used up, and the time until then.
     #[inline]
     pub(crate) fn limited(&self, class: NodeId, now: Time) -> Option<(NodeId, Time)> {
         if self.tree.is_limited() { self.limited_until(class, now) } else { None }
@@ -277,7 +273,7 @@ impl FairQueue {
         self.tree.path(class).find_map(|node| Some((node, closed_until(node)?)))
     }
 
-    /// Charges the limits of a class and of the groups it is in.
+    /// Charges a request of `bytes` bytes to the limits of a class and of the groups above it.
     #[inline]
     pub(crate) fn charge_limits(&self, class: NodeId, now: Time, bytes: u64) {
         if self.tree.is_limited() {
@@ -290,7 +286,7 @@ impl FairQueue {
         self.tree.path(class).for_each(|node| self.tree.node(node).limiter.charge(now, bytes));
     }
 
-    /// Nothing of this queue counts as backlogged any more.
+    /// Counts no class as backlogged on this shard any more.
     pub(crate) fn abandon(&mut self) {
         for (id, local) in self.locals.iter_mut().enumerate() {
             if core::mem::take(&mut local.awake) {
@@ -299,10 +295,9 @@ impl FairQueue {
         }
     }
 
-    /// The child of `parent` with the smallest tag. Other shards may have
-    /// moved tags on since they were entered into the heap; they do not move
-    /// back but where [`FairQueue::follow_changes`] enters them again, so only
-    /// the first entries need another look.
+    /// The child of `parent` with the smallest tag. Other shards may have raised tags since they were
+    /// entered into the heap. Tags fall only by changes of classes, and [`FairQueue::follow_changes`]
+    /// then enters them again. So only the first entries need a check.
     #[inline(always)]
     fn refreshed_first(&mut self, parent: NodeId) -> Option<NodeId> {
         let (entered, child) = self.heaps.get(usize::from(parent))?.first()?;
@@ -310,7 +305,7 @@ impl FairQueue {
         if is_after(tag, entered) { self.raise_first(parent, tag) } else { Some(child) }
     }
 
-    /// The tag of the first child of `parent` has become `tag`. Returns which child is the first now.
+    /// Sets the entry of the first child of `parent` to `tag`. Returns the child that is first now.
     #[inline(never)]
     fn raise_first(&mut self, parent: NodeId, mut tag: u64) -> Option<NodeId> {
         let heap = self.heaps.get_mut(usize::from(parent))?;
@@ -325,8 +320,8 @@ impl FairQueue {
         }
     }
 
-    /// Enters a node into the order or takes it out, after its work or its
-    /// limit has changed, and the groups above it with it; `now` if that is new.
+    /// Updates the order for a node and the groups above it after a change of its work or its limit.
+    /// `now` is the time of a new request, or `None` if there is none.
     fn relink(&mut self, node: NodeId, now: Option<Time>) {
         for child in self.tree.path(node) {
             let local = &mut self.locals[usize::from(child)];
@@ -375,7 +370,7 @@ impl FairQueue {
         self.peers.publish_next(self.shard, parent, next);
     }
 
-    /// What this shard keeps of `class`: nothing of one that had its place.
+    /// Prepares the local state for `class`. State of an earlier class in the same slot is discarded.
     #[inline]
     fn local_for(&mut self, class: ClassId) {
         let known = self.locals.get(usize::from(class.node()));
@@ -404,15 +399,15 @@ impl FairQueue {
 }
 
 impl FairQueue {
-    /// Takes a class or group out of the order until `until`. When it returns
-    /// it has no credit for the time, as after idleness.
+    /// Takes a class or group out of the order until `until`. When it returns, it has no credit for
+    /// that time, as after idleness.
     pub(crate) fn throttle(&mut self, node: NodeId, until: Time) {
         self.locals[usize::from(node)].throttled = true;
         self.throttled.push((until, node));
         self.relink(node, None);
     }
 
-    /// Brings back whatever was throttled until `now` or earlier.
+    /// Returns those classes and groups to the order whose throttling has ended by `now`.
     #[inline]
     pub(crate) fn unthrottle(&mut self, now: Time) {
         if !self.throttled.is_empty() {
@@ -439,27 +434,26 @@ impl FairQueue {
         self.relink(node, None);
     }
 
-    /// Brings back all that is throttled with the next [`FairQueue::unthrottle`]:
-    /// what kept it out may have changed.
+    /// Ends all throttling at the next [`FairQueue::unthrottle`], because its reason may have changed.
     #[cold]
     pub(crate) fn recheck_throttled(&mut self) {
         self.throttled.iter_mut().for_each(|(until, _)| *until = Time::ZERO);
     }
 
-    /// When the next throttled class or group returns that has work: what it had
-    /// may have been cancelled.
+    /// When the next throttled class or group returns that has work. All requests of one may have been
+    /// cancelled.
     pub(crate) fn throttled_until(&self) -> Option<Time> {
         let has_work = |&&(_, node): &&(Time, NodeId)| self.locals[usize::from(node)].awake;
         self.throttled.iter().filter(has_work).map(|&(until, _)| until).min()
     }
 
-    /// Whether everything that has work is in the order.
+    /// Whether no class or group is throttled.
     pub(crate) fn nothing_throttled(&self) -> bool {
         self.throttled.is_empty()
     }
 
-    /// Reads limits and tags if classes have changed: limits may have
-    /// opened, and tags moved back. Returns whether anything had changed.
+    /// Applies changes of classes: limits may have opened, and tags may have fallen. Returns whether
+    /// there was a change.
     #[inline]
     pub(crate) fn follow_changes(&mut self) -> bool {
         let changes = self.tree.changes();
@@ -492,7 +486,7 @@ impl FairQueue {
         nested > 0 && nested > self.throttled_nested()
     }
 
-    /// Whether one waits in a class.
+    /// Whether a nested request waits in a class.
     pub(crate) fn nested_waits_in(&self, class: NodeId) -> bool {
         self.locals[usize::from(class)].nested > 0
     }
@@ -502,8 +496,7 @@ impl FairQueue {
         self.locals.first().is_some_and(|root| root.nested > 0) && self.throttled_nested() > 0
     }
 
-    /// How many nested requests wait in classes and groups whose limit is
-    /// used up.
+    /// The number of nested requests that wait in classes and groups whose limit is used up.
     #[cold]
     fn throttled_nested(&self) -> u32 {
         let throttled = self.throttled.iter().map(|&(_, node)| node);
@@ -537,12 +530,12 @@ impl FairQueue {
 }
 
 impl FairQueue {
-    /// Whether shards take turns.
+    /// Whether shards take turns by disk time (exponential decay only).
     pub(crate) fn has_turns(&self) -> bool {
         self.decay.is_some()
     }
 
-    /// Tells the other shards whether this one waits for its turn.
+    /// Publishes whether this shard waits for its turn.
     #[inline]
     pub(super) fn publish_turn(&mut self) {
         let Some(decay) = &mut self.decay else { return };
@@ -551,7 +544,7 @@ impl FairQueue {
         self.peers[self.shard].publish_turn(decay.set_waits(waits, earliest));
     }
 
-    /// This shard has had a turn of this cost.
+    /// Charges this shard a turn of this cost.
     #[inline]
     pub(super) fn charge_turn(&mut self, cost: DiskTime) {
         let Some(decay) = &mut self.decay else { return };

@@ -1,4 +1,5 @@
-//! Requests that go without being queued: the tags follow as if they had been.
+//! Requests that are dispatched without being queued, or out of order. The tags change as if they had
+//! been queued.
 
 use super::FairQueue;
 use crate::class_tree::{ClassId, NodeId};
@@ -7,8 +8,8 @@ use crate::tag::{self, STEP_MAX, is_after};
 use crate::{DiskTime, Time};
 
 impl FairQueue {
-    /// Nothing is queued here, and a request of `class` is about to go: its tags
-    /// become what queueing it would have made them.
+    /// Prepares the tags for a request of `class` that is dispatched without being queued. They become
+    /// what queueing it would have made them. The queue of this shard is empty.
     pub(crate) fn activate_unqueued(&mut self, class: ClassId, now: Time) {
         self.local_for(class);
         let class = class.node();
@@ -20,8 +21,7 @@ impl FairQueue {
         }
     }
 
-    /// Charges the request of [`FairQueue::activate_unqueued`] as [`FairQueue::pop`]
-    /// would have.
+    /// Charges the request of [`FairQueue::activate_unqueued`] as [`FairQueue::pop`] does.
     pub(crate) fn charge_unqueued(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
         if !self.peers.sole() {
             let local = &mut self.locals[usize::from(class)];
@@ -32,14 +32,14 @@ impl FairQueue {
         self.charge_upwards(class, cost, len, now);
     }
 
-    /// The first request of a class, in its turn or out of it, if its limits are open.
+    /// The first request of a class if its limits are open, even if the class is not next.
     pub(crate) fn first_of(&self, class: NodeId, now: Time) -> Option<u32> {
         let local = self.locals.get(usize::from(class))?;
         let is_open = !local.throttled && self.limited(class, now).is_none();
         local.fifo.head().filter(|_| is_open)
     }
 
-    /// Takes that request, and charges it as [`FairQueue::pop`] would have.
+    /// Removes the request of [`FairQueue::first_of`], and charges it as [`FairQueue::pop`] does.
     pub(crate) fn pop_out_of_turn(
         &mut self,
         requests: &mut Requests,
@@ -56,8 +56,7 @@ impl FairQueue {
         }
     }
 
-    /// Charges a request that went out of turn to its class and the groups
-    /// above.
+    /// Charges disk time to a class and the groups above it outside of the order.
     pub(crate) fn charge(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
         self.make_room_for(class);
         for node in self.tree.path(class) {
@@ -68,7 +67,8 @@ impl FairQueue {
         self.charge_upwards(class, cost, len, now);
     }
 
-    /// Virtual time follows as far as nobody who waits here is behind.
+    /// Charges a class and the groups above it. Virtual time advances at most to the smallest tag of
+    /// those that wait here.
     fn charge_upwards(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
         for child in self.tree.path(class) {
             let node = self.tree.node(child);
