@@ -1,59 +1,61 @@
-//! Whether the thread of this shard polls in time, and what the shard keeps of a time in which it
-//! could not ask.
+//! Detects late shards: whether the thread of this shard polls in time, and the pace that it has
+//! missed.
 //!
-//! A turn is a row of polls up to the one that finds nothing to dispatch. A shard is late if its turn
-//! begins later than it promised to poll, or takes back what the disk must have done long before. The
-//! others do not wait for a late shard, and it may go beyond the budget for what they have used.
+//! A turn is a series of polls that ends when one finds nothing to dispatch. A shard is late if its
+//! turn begins later than promised, or takes completions that the disk must have had long before. The
+//! others do not wait for a late shard. It may exceed the budget by the disk time owed to it.
 //!
 //! Decision: `docs/decisions/0014-late-shards.md`.
 
 use super::types::Stop;
 use crate::{Blocked, DiskTime, Time};
 
-/// A disk that works at its rate does at most one in this many effective goals at once. A shard that
-/// takes back more did not look meanwhile.
+/// A shard is late if it takes completions of more disk time in one turn than an effective goal divided
+/// by this. A disk that works at its rate does not finish more at once, so the shard has not polled
+/// meanwhile.
 const REAPED_PART: u64 = 3;
-/// A shard that was late lately counts as late again after a tick divided by this, even where its turn
-/// shows nothing.
+/// A shard that was late recently is late again after a tick divided by this, even where its turn shows
+/// nothing.
 const SLOW_TURN_PART: u64 = 2;
-/// A disk may take its cost times this for a request before the thread that waits for it counts as
-/// away. It is more than the windows of the service horizon for requests above a goal alone, which
-/// are not split. At a smaller number a slow disk is taken for an absence.
+/// The disk may take this multiple of the cost of a request before the thread that waits for it counts
+/// as absent. That exceeds the service horizon only for requests above a goal, which are not split.
+/// With a smaller number, a slow disk is taken for an absence.
 const SLOW_TIMES: u64 = 4;
-/// A late turn is counted where the thread was away for this long, in nanoseconds.
+/// A late turn is counted if the thread was absent for this long, in nanoseconds (2 ms).
 const COUNTED_NANOS_MIN: u64 = 2_000_000;
-/// Absences are bridged while each thread has been away at least once in this time, in nanoseconds.
+/// Absences are bridged while each thread has been absent at least once in this time, in nanoseconds
+/// (100 ms).
 pub(super) const BRIDGED_NANOS: u64 = 100_000_000;
-/// A thread that finds a request overdue for the first time, and this much later than it became so,
-/// was away itself. The request may have come back long ago, and the owner has as long to say so. In
-/// nanoseconds.
+/// If a thread first notices an overdue request later than this, in nanoseconds (10 ms), it was absent
+/// itself. The request may have completed long ago, and the owner has the same time to report that.
 const GRACE_NANOS: u64 = 10_000_000;
-/// The usual gap between polls follows by one part in this many with each poll: it ends at the median.
+/// With each poll the usual gap between polls moves by one part in this many towards the latest gap. So
+/// it approaches the median.
 const GAP_STEP_PART: u64 = 16;
-/// A gap this many times the usual one is of a thread that was preempted.
+/// A gap of more than this multiple of the usual gap means that the thread was preempted.
 const PREEMPTED_GAPS: u64 = 4;
 
-/// What is known as a turn begins.
+/// The state of the group and the shard when a turn begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TurnFacts {
     pub(super) now: Time,
     pub(super) effective_goal: DiskTime,
-    /// Disk time that all shards have in the disk, and this one.
+    /// Disk time that all shards have in the disk; `held` is the part of this one.
     pub(super) in_flight: DiskTime,
     pub(super) held: DiskTime,
-    /// By how much a shard may be late to poll and still be waited for, in nanoseconds.
+    /// How late a shard may poll while others still wait for it, in nanoseconds.
     pub(super) patience_nanos: u64,
-    /// How long a disk that keeps up takes for what it got, in nanoseconds.
+    /// The time in which a disk that keeps up serves what it was sent, in nanoseconds.
     pub(super) service_horizon_nanos: u64,
     pub(super) tick_nanos: u64,
     pub(super) has_peers: bool,
-    /// The shard polls as it promised, or within the patience.
+    /// Whether the shard polls by its promise, or within the patience after it.
     pub(super) is_live: bool,
-    /// The shard was late before, and comes after the disk must have answered all that it held.
+    /// Whether the shard was late before, and polls after the disk must have answered all that it held.
     pub(super) is_late_again: bool,
 }
 
-/// Whether turns come late.
+/// Whether the turns of a shard are late.
 #[derive(Debug, Default)]
 pub(super) struct Attendance {
     /// Why the last turn ended, and when; `None` during a turn.
@@ -61,35 +63,34 @@ pub(super) struct Attendance {
     is_late: bool,
     /// When a turn last was late.
     seen_late_at: Option<Time>,
-    /// By how much this turn has overdrawn the budget.
+    /// Disk time by which this turn has overdrawn the budget.
     overdrawn: DiskTime,
-    /// Disk time of what came back since the last turn, and of the request that came back last, which
-    /// may have done so just now.
+    /// Disk time of the completions since the last turn. `reaped_last` is that of the latest one, which
+    /// may have come just now.
     reaped: DiskTime,
     reaped_last: DiskTime,
-    /// Disk time of the largest request that came back since the last turn.
+    /// Disk time of the largest request that completed since the last turn.
     reaped_max: DiskTime,
     /// Whether the last turn left anything in the disk.
     left_in_disk: bool,
-    /// Requests of the group that had gone past the window for nested ones when the last turn ended.
+    /// Requests of the group that had exceeded the window for nested ones when the last turn ended.
     bypasses_seen: u64,
-    /// When the last turn meant to look again, if only time was to open the budget.
+    /// When the last turn planned the next poll, if only time was to open the budget.
     meant_at: Option<Time>,
-    /// The longest time in nanoseconds for which the thread was away lately while the disk had nothing
-    /// of it, and when that last was.
+    /// The longest recent absence of the thread, in nanoseconds, and when the last one ended. In an
+    /// absence the disk has nothing left of this shard.
     away: Option<(u64, Time)>,
-    /// Disk time that nobody used before this turn while work waited here for the thread: the pace
-    /// makes up for it.
+    /// Unused disk time before this turn, while work waited for the thread. The pace makes up for it.
     missed_pace_credit: DiskTime,
     /// When the thread polled last.
     polled_at: Time,
-    /// Until then the owner, who was away, may say what has come back.
+    /// Until then the owner, which was absent, may report completions.
     grace_until: Time,
     gaps: PollGaps,
 }
 
 impl Attendance {
-    /// A turn begins. Returns whether it shows that it is late.
+    /// Begins a turn. Returns whether the turn itself shows that it is late.
     pub(super) fn begin_turn(&mut self, facts: &TurnFacts) -> bool {
         let Some((stop, since)) = self.last_stop else { return false };
         self.missed_pace_credit = self.unused_pace(stop.reason, since, facts);
@@ -101,8 +102,8 @@ impl Attendance {
         is_late
     }
 
-    /// Notes whether the thread was away until the disk had done all that this shard had sent, and for
-    /// longer than it meant to be. Returns whether it was.
+    /// Records an absence: the thread polls later than planned, and the disk has done all that this shard
+    /// had sent. Returns whether there was one.
     pub(super) fn note_absence(&mut self, facts: &TurnFacts) -> bool {
         let Some((stop, since)) = self.last_stop else { return false };
         let waited = matches!(stop.reason, Blocked::Window | Blocked::FairnessLead);
@@ -112,7 +113,7 @@ impl Attendance {
         let nanos = facts.now.nanos_since(since);
         let meant_at = stop.resume_at.unwrap_or(Time::MAX);
         let is_late = facts.now.nanos_since(meant_at) > facts.patience_nanos;
-        // the disk itself may take longer for one large request than for a window
+        // the disk itself may take longer for one large request than for a whole window
         let disk_nanos = self.reaped_max.as_nanos_ceil().saturating_mul(SLOW_TIMES);
         if !is_late || nanos <= disk_nanos.max(facts.service_horizon_nanos) {
             return false;
@@ -122,17 +123,16 @@ impl Attendance {
         true
     }
 
-    /// The longest time for which the thread was away lately, in nanoseconds.
+    /// The longest recent absence of the thread, in nanoseconds.
     pub(super) fn away_nanos(&self, now: Time) -> Option<u64> {
         let recent = self.away.filter(|(_, at)| now.nanos_since(*at) <= BRIDGED_NANOS);
         recent.map(|(nanos, _)| nanos)
     }
 
-    /// By how much this turn, which has just begun and is late, comes later than it could have, in
-    /// nanoseconds; 0 if that is not worth counting. Healthy threads are away for a short
-    /// while, and a shard that takes back a few large requests at once is late for fairness' sake alone.
-    /// A shard that waits for the disk and nothing else is as late as the disk, which may be slow:
-    /// within `disk_patience_nanos` that is no fault of the thread.
+    /// How late this turn is, which has just begun, in nanoseconds; 0 if that is not worth counting.
+    /// Healthy threads are absent for a short while, and a shard with a few large completions is late
+    /// only for the sake of fairness. A shard that waits for nothing but the disk is as late as the
+    /// disk, which may be slow. Up to `disk_patience_nanos` its thread is not to blame.
     pub(super) fn late_nanos(&self, facts: &TurnFacts, disk_patience_nanos: u64) -> u64 {
         let Some((_, since)) = self.last_stop else { return 0 };
         let away = facts.now.nanos_since(since);
@@ -147,8 +147,9 @@ impl Attendance {
         if nanos >= COUNTED_NANOS_MIN { nanos } else { 0 }
     }
 
-    /// Disk time of at most one effective goal that nobody used, if this turn comes later than it was
-    /// meant to, or later than there was room: the disk is done with more than it does at once.
+    /// Disk time that was unused before this turn, at most one effective goal less what is in flight.
+    /// It counts from the planned time of the turn. If the turn follows a full window and takes many
+    /// completions, there was room before, and it counts from the end of the last turn.
     fn unused_pace(&self, reason: Blocked, since: Time, facts: &TurnFacts) -> DiskTime {
         let since = match (reason, self.meant_at) {
             (Blocked::Window, _) if self.reaped_many(facts) => since,
@@ -173,7 +174,8 @@ impl Attendance {
         self.is_seen_late(since, facts) || self.was_recently_late(since, facts)
     }
 
-    /// Whether the turn was expected earlier, or takes back what the disk must have done some time ago.
+    /// Whether the turn was expected earlier, or takes completions that the disk must have had some
+    /// time ago.
     fn is_seen_late(&self, since: Time, facts: &TurnFacts) -> bool {
         let away = facts.now.nanos_since(since);
         let longest = facts.service_horizon_nanos.max(facts.patience_nanos);
@@ -210,7 +212,7 @@ impl Attendance {
         self.missed_pace_credit
     }
 
-    /// A request of this cost has come back.
+    /// A request of this cost has completed.
     #[inline]
     pub(super) fn take_back(&mut self, cost: DiskTime) {
         self.reaped = self.reaped.plus(cost);
@@ -218,24 +220,24 @@ impl Attendance {
         self.reaped_max = self.reaped_max.max(cost);
     }
 
-    /// Whether a request has come back since the last turn.
+    /// Whether a request has completed since the last turn.
     pub(super) fn has_reaped(&self) -> bool {
         self.reaped > DiskTime::ZERO
     }
 
-    /// Takes the stop of the last turn, if one has ended: how long nothing went is known now.
+    /// Takes the stop of the last turn, if there is one. From now on a turn is under way.
     pub(super) fn take_stop(&mut self) -> Option<(Stop, Time)> {
         self.last_stop.take()
     }
 
-    /// Whether requests have gone past the window for nested ones since the last turn, and this turn
-    /// has not overdrawn the budget. `bypasses`: how many of the group have gone past it so far.
+    /// Whether requests have exceeded the window for nested ones since the last turn, and this turn has
+    /// not overdrawn the budget. `bypasses` is the number of such requests of the group so far.
     pub(super) fn was_bypassed(&self, bypasses: u64) -> bool {
         bypasses != self.bypasses_seen && self.overdrawn == DiskTime::ZERO
     }
 
-    /// Ends the turn. `has_in_disk`: it leaves something in the disk. `bypasses`: requests of the group
-    /// that have gone past the window for nested ones.
+    /// Ends the turn. `has_in_disk` says whether it leaves requests in the disk. `bypasses` is the
+    /// number of requests of the group so far that have exceeded the window for nested ones.
     pub(super) fn end_turn(&mut self, now: Time, stop: Stop, has_in_disk: bool, bypasses: u64) {
         let Self { seen_late_at, away, polled_at, grace_until, gaps, .. } = *self;
         *self = Self {
@@ -258,12 +260,12 @@ impl Attendance {
         self.last_stop
     }
 
-    /// Why nothing went when the last turn ended; `None` during a turn.
+    /// Why nothing was dispatched when the last turn ended; `None` during a turn.
     pub(super) fn blocked(&self) -> Option<Blocked> {
         self.last_stop.map(|(stop, _)| stop.reason)
     }
 
-    /// Something changed: the next poll may dispatch, so no timer stands.
+    /// Lets the next poll come at once, because something has changed.
     #[inline]
     pub(super) fn resume_at_once(&mut self) {
         if let Some((stop, since)) = &mut self.last_stop {
@@ -271,19 +273,20 @@ impl Attendance {
         }
     }
 
-    /// The thread polls. Returns when it polled before.
+    /// Records a poll of the thread. Returns the time of the poll before.
     #[inline]
     pub(super) fn poll(&mut self, now: Time) -> Time {
         core::mem::replace(&mut self.polled_at, now)
     }
 
-    /// Whether the owner may still say what has come back while it was away.
+    /// Whether the owner may still report completions from an absence.
     pub(super) fn is_in_grace(&self, now: Time) -> bool {
         now < self.grace_until
     }
 
-    /// If the thread, which polled before at `polled_at`, finds a request overdue this much later than
-    /// it became so, its owner may say what has come back meanwhile: until the time that is returned.
+    /// Gives the owner time to report completions if the thread was absent: it polled before at
+    /// `polled_at`, and notices an overdue request long after `overdue_at`. Returns the end of that
+    /// time.
     pub(super) fn grace(&mut self, now: Time, polled_at: Time, overdue_at: Time) -> Option<Time> {
         let was_away = polled_at < overdue_at && now.nanos_since(overdue_at) > GRACE_NANOS;
         was_away.then(|| {
@@ -292,14 +295,14 @@ impl Attendance {
         })
     }
 
-    /// An answer was found `now`, this long after the poll before. Whether the thread was preempted
-    /// meanwhile.
+    /// Whether the thread was preempted before it found a completion at `now`, `gap_nanos` after its
+    /// last poll.
     pub(super) fn was_preempted(&mut self, now: Time, gap_nanos: u64) -> bool {
         self.gaps.was_preempted(now, gap_nanos)
     }
 }
 
-/// The gaps between polls that found answers.
+/// The gaps between polls that found completions.
 #[derive(Clone, Copy, Debug, Default)]
 struct PollGaps {
     seen_at: Time,
@@ -327,12 +330,12 @@ impl PollGaps {
 mod tests {
     use super::*;
 
-    /// Of `polls` with such gaps, those at which a thread was found to have been preempted.
+    /// The number of `polls` with gaps by `gap_of` at which a preemption is detected.
     fn preempted(polls: u64, gap_of: impl Fn(u64) -> u64) -> u64 {
         let (mut gaps, mut now, mut preempted) = (PollGaps::default(), Time::from_nanos(1), 0);
         for poll in 0..polls {
             now = now.plus_nanos(gap_of(poll));
-            // several come back together
+            // several complete together
             for _ in 0..3 {
                 preempted += u64::from(gaps.was_preempted(now, gap_of(poll)));
             }

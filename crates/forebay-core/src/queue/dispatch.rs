@@ -1,14 +1,14 @@
-//! How a request gets to the disk, step by step. `docs/scheduler.md` has the steps as pseudo-code.
+//! The way of a request to the disk, step by step. `docs/scheduler.md` has the steps as pseudo-code.
 //!
-//! 1. *Turn*: is this shard late? What it holds for too long is given up.
-//! 2. *Order*: the class whose turn it is by start-time fair queueing, and its first request; classes
-//!    whose limit is used up are out of the order. A stream that has the head of the disk goes on.
-//! 3. *Price*: what the request costs in disk time.
-//! 4. *Peers*: shards that are behind go first, unless the disk would idle for it.
-//! 5. *Budget*: the pace has to be open, and the window to have room. A late shard may overdraw both by
-//!    what the others have used meanwhile; nested requests go past the window at the pace.
-//! 6. *Disk*: the request is charged to its class and goes. Where nothing goes, the queue says why, until
-//!    when, and which shards are to be woken for what it leaves.
+//! 1. *Turn*: is this shard late? Overdue requests are given up.
+//! 2. *Order*: the class that is next by start-time fair queueing, and its first request. Classes whose
+//!    limit is used up are out of the order. A stream that has the head of the disk continues.
+//! 3. *Price*: the cost of the request in disk time.
+//! 4. *Peers*: shards that are behind go first, unless the disk would idle.
+//! 5. *Budget*: the pace must be open, and the window must have room. A late shard may overdraw both by
+//!    the disk time owed to it. Nested requests exceed the window at the pace.
+//! 6. *Disk*: the request is charged to its class and dispatched. If none is, the queue states why,
+//!    until when, and which shards to wake for the room that it leaves.
 //!
 //! Decision: `docs/decisions/0021-nested-requests.md`.
 
@@ -26,22 +26,23 @@ use crate::shared::Shared;
 use crate::sync::{Ordering, get, set};
 use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
-/// A shard may lead the others by this many times the disk time that lies unused.
+/// A shard may lead the others by this multiple of the unused disk time.
 const LEAD_PER_UNUSED: u64 = 2;
-/// A shard that is owed more than this many effective goals has been passed over. Two goals are what
-/// shards may lead by where the budget is scarce.
+/// A shard that is owed more than this many effective goals has been passed over. It goes first even if
+/// the disk idles.
 const SKIPPED_LEAD_GOALS: u64 = 2;
-/// A shard that takes less than an effective goal divided by this of an open budget asks for little.
+/// A shard asks for little if it takes less of an open budget than an effective goal divided by this.
 const SMALL_ASK_PART: u64 = 8;
-/// The time in nanoseconds after which a policy whose rate needs completions is asked again.
+/// The time after which a request tries again to exceed the window, in nanoseconds (1 ms), if the rate
+/// of the policy opens with completions and not with time.
 const BYPASS_RETRY_NANOS: u64 = 1_000_000;
 
 impl IoQueue {
-    /// The next request to start now, if any may go.
+    /// Returns the next request to start now, or `None` if none may be dispatched.
     ///
-    /// The answer can change with every other verb, with time (see
-    /// [`poll_timeout`](Self::poll_timeout)), and when another shard frees
-    /// room, which its owner learns through [`poll_wake`](Self::poll_wake).
+    /// The result can change after each other verb, with time (see
+    /// [`poll_timeout`](Self::poll_timeout)), and when another shard frees room.
+    /// [`poll_wake`](Self::poll_wake) of that shard then names this one.
     pub fn poll_dispatch(&mut self, now: Time) -> Option<Ticket> {
         if self.attendance.last_stop().is_some() {
             self.note_timer(now);
@@ -56,14 +57,14 @@ impl IoQueue {
         }
     }
 
-    /// Ends the turn, unless room was freed meanwhile and a request goes.
+    /// Ends the turn, unless room was freed in the meantime and a request is dispatched.
     #[inline(never)]
     fn stop(&mut self, now: Time, mut stop: Stop) -> Option<Ticket> {
         if self.waits_for_room(now, &stop)
             && self.self_wake_deadline() <= now
             && !self.nested_waits(now)
         {
-            // too little of its own will come back to rely on, so others must wake it
+            // too few completions of its own are due, so others must wake it
             self.shared.peers.wait_for_room(self.shard);
             if self.shared.budget.room_after_mark() {
                 match self.attempt(now) {
@@ -78,7 +79,7 @@ impl IoQueue {
 
     // ---- 2. Order
 
-    /// One try to dispatch.
+    /// Tries once to dispatch a request.
     #[inline(always)]
     fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
         let (class, index) = match self.first_of_run(now)? {
@@ -92,8 +93,8 @@ impl IoQueue {
         result
     }
 
-    /// The class whose turn it is, and its first request. A discard has its place among
-    /// those that may be in the disk.
+    /// The class that is next within its limits, and its first request. A discard has taken one of the
+    /// places for discards in the disk.
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
         loop {
             let Some((class, index)) = self.fair.first(now) else {
@@ -118,14 +119,14 @@ impl IoQueue {
         }
     }
 
-    /// Takes a place for the first discard of `class`: few discards are in the disk at once. Else until
-    /// when to leave the class out of the order, if no other goes before, so that reads and writes of
-    /// other classes do not wait for it.
+    /// Takes a place for the first discard of `class`, because few discards may be in the disk at once.
+    /// If all are taken, returns until when to leave the class out of the order, unless a discard ends
+    /// earlier. Reads and writes of other classes do not wait for it.
     #[cold]
     fn enter_discards(&mut self, now: Time, class: u16) -> Result<(), Time> {
         let discards = &self.shared.discards;
         if self.fair.nested_waits_in(class) {
-            // its owner may hold those that are in the disk
+            // the owner of a nested request may hold the discards in the disk
             discards.enter_anyway();
             return Ok(());
         }
@@ -154,7 +155,7 @@ impl IoQueue {
             self.pricer.is_of_run(index) && !self.requests.at(index).already_charged
         });
         match (held, next) {
-            // until it begins every class has its turn
+            // until the run begins, every class has its turn
             (Some(_), Some(_)) if run.begins_by.is_some() => Ok(None),
             (Some(_), Some(index)) => Ok(Some((run.class, index))),
             (Some(held), None)
@@ -208,7 +209,8 @@ impl IoQueue {
         Ok(ticket)
     }
 
-    /// Lets a request go that the budget refuses, or says until when not.
+    /// Dispatches a request that the budget refuses if it may overdraw or exceed the window. Otherwise
+    /// returns why not, and until when.
     #[inline(never)]
     fn go_refused(
         &mut self,
@@ -235,7 +237,7 @@ impl IoQueue {
 
     // ---- 3. Price
 
-    /// Prices a request that would go to the disk now, if where it is matters.
+    /// Prices a request again before it is dispatched, if its position matters on this disk.
     #[inline(always)]
     pub(super) fn price(&mut self, now: Time, index: u32) {
         if !self.pricer.seeks() || self.requests.at(index).already_charged {
@@ -250,8 +252,8 @@ impl IoQueue {
         self.requests.at_mut(index).cost = cost;
     }
 
-    /// While a stream of another shard has the head nothing goes, and while one waits
-    /// for it only what is before it.
+    /// Stops while a stream of another shard has the head. While that stream still waits for the head,
+    /// only requests that precede it in the order are dispatched.
     #[inline(always)]
     fn wait_for_run(&mut self, now: Time, class: u16) -> Result<(), Stop> {
         match self.pricer.head_held(now) {
@@ -263,7 +265,7 @@ impl IoQueue {
     #[cold]
     fn wait_for_run_of_others(&mut self, now: Time, class: u16) -> Result<(), Stop> {
         self.shared.head.run.wait(self.shard);
-        // it may have ended meanwhile
+        // the run may have ended in between
         match self.pricer.head_held(now) {
             Some(held)
                 if held.shard != self.shard
@@ -275,8 +277,8 @@ impl IoQueue {
         }
     }
 
-    /// A stream whose turn it is gets the head if more of it waits, and waits until
-    /// it is there.
+    /// Gives the head to a stream that is next, if more of its requests wait. The stream then waits
+    /// until the head is there.
     #[cold]
     fn enter_run(&mut self, now: Time, class: u16, index: u32) -> Result<(), Stop> {
         let budget = &self.shared.budget;
@@ -285,7 +287,7 @@ impl IoQueue {
             && !self.fair.has_turns()
             && self.pricer.is_worth_a_run(now, index, self.requests.after(index));
         if begins {
-            // unless the disk idles and may be used, shards that are behind go first
+            // shards that are behind go first, unless the disk idles and the budget is unused
             let lead = self.lead(class, now);
             let is_busy = budget.in_flight() > DiskTime::ZERO;
             let is_wasted = budget.unused(now, DiskTime::ZERO) >= self.idle_budget_threshold();
@@ -303,7 +305,7 @@ impl IoQueue {
         }
     }
 
-    /// A request has come back on a disk that seeks: a run of another shard may wait for that.
+    /// A request has completed on a disk that seeks. A run of another shard may wait for that.
     #[cold]
     pub(super) fn wake_run(&mut self, now: Time) {
         if let Some(held) = self.pricer.head_held(now)
@@ -317,7 +319,7 @@ impl IoQueue {
 
     // ---- 4. Peers
 
-    /// Shards that are behind go first, unless the disk would idle for it.
+    /// Lets shards that are behind go first, unless the disk would idle.
     #[inline(always)]
     pub(super) fn check_lead(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
         if self.shared.peers.alone() {
@@ -348,24 +350,24 @@ impl IoQueue {
             let waits_until = self.waits_until(lead.lagging_shard, enough, now);
             if waits_until <= now {
                 if self.has_polled_since_wait(lead.lagging_shard) {
-                    // it found no room, for that lies among what late shards hold
+                    // it has found no room, because late shards hold it
                     return Ok(());
                 }
                 self.shared.peers[lead.lagging_shard].stop_waiting();
-                // what it holds does not count any more
+                // the window no longer counts what it holds
                 self.peer_wait.refresh_at_once();
                 self.refresh_stale_peers(now);
                 continue;
             }
             let at = self.shared.budget.unused_at(now, needed);
             if at > now && !is_skipped {
-                // those behind have their turn meanwhile, all of them
+                // until then, all shards that are behind have their turn
                 let turn = DiskTime::from_units(lead.units_of_all).min(idle_budget).max(needed);
                 let resume_at = self.shared.budget.unused_at(now, turn).max(at).min(waits_until);
                 return Err(Stop::ahead_until(resume_at));
             }
             if self.nested_waits(now) && !is_skipped {
-                // those behind do not need room, only their turn
+                // the window binds no shard now, so those behind need only their turn
                 return Ok(());
             }
             let retry_at = waits_until.plus_nanos(self.shared.stagger_nanos());
@@ -373,14 +375,13 @@ impl IoQueue {
         }
     }
 
-    /// The rate is open and the window is not full: the shard that is behind may not
-    /// know of the room.
+    /// Stops for the shard that is behind, and wakes it. The pace is open and the window has room,
+    /// which that shard may not know.
     fn stop_for(&mut self, lead: &Lead, retry_at: Time, now: Time) -> Stop {
         let Shared { budget, peers, .. } = &*self.shared;
         let (other, spent) = (lead.lagging_shard, budget.spent());
         let token = spent.unwrap_or_else(|| {
-            // changes when something goes to the disk or comes back, here, at the other shard, or
-            // elsewhere unless both happen there
+            // changes with each dispatch and each completion; only those of third shards may cancel out
             let totals = &self.report.totals;
             let here = totals.dispatched.wrapping_add(totals.completed);
             let there = get(&peers[other].dispatched);
@@ -392,10 +393,9 @@ impl IoQueue {
         Stop::ahead_until(self.latest_resume(now).min(retry_at))
     }
 
-    /// Whether a shard that turns in time is so far behind that it goes first
-    /// even where the disk has nothing to do: one that completes a request of
-    /// several goals, and finds all of the budget unused, would else take it
-    /// again each time before the others are awake.
+    /// Whether a prompt shard is so far behind that it goes first even if the disk idles. Otherwise a
+    /// shard that completes a request of several goals would find the whole budget unused. It would
+    /// take all of it again before the others are awake.
     fn skips_lead(&self, lead: &Lead) -> bool {
         let goals = self.effective_goal().units().saturating_mul(SKIPPED_LEAD_GOALS);
         lead.units > goals
@@ -403,10 +403,10 @@ impl IoQueue {
             && (self.shared.budget.spent().is_some() || self.fair.has_turns())
     }
 
-    /// A late shard gains nothing by waiting: those behind have all the time until its next turn.
-    /// A late shard keeps at most 3.5 goals of what it is owed. So one that is owed a goal does not
-    /// wait for another late shard, however far behind that is. If it did, late shards with turns
-    /// one after another would each let the next one go first.
+    /// Whether a late shard does not wait for the shard behind. Waiting for a lead of at most one goal
+    /// gains nothing: the others have the time until its next turn. A late shard that is owed a goal
+    /// does not wait for another late one either, because it keeps at most 3.5 goals of credit.
+    /// Otherwise late shards with turns one after another would each let the next one go first.
     fn goes_ahead(&self, class: u16, lead: &Lead) -> bool {
         let goal = self.effective_goal().units();
         self.attendance.is_late()
@@ -439,7 +439,7 @@ impl IoQueue {
 
     // ---- 5. Budget
 
-    /// What fresh requests find beyond a full window is not for a shard that passes others over.
+    /// Denies the reserve for fresh requests to a shard that passes others over.
     #[inline(always)]
     pub(super) fn check_reserve(&mut self, class: u16, demand: &mut Demand, now: Time) {
         if demand.fresh && !self.shared.peers.alone() {
@@ -454,9 +454,8 @@ impl IoQueue {
             || !self.skips_lead(&self.lead(class, now))
     }
 
-    /// Takes what `demand` needs out of the budget. A window that is full of what
-    /// other shards hold without polling is open to a shard that polls: most of that
-    /// has long been done, and waits to be noticed.
+    /// Takes the budget for `demand`. A full window does not count what other shards hold without
+    /// polling. The disk has done most of that long ago, but the completions have not been taken yet.
     #[inline(always)]
     pub(super) fn reserve(&mut self, now: Time, class: u16, demand: &Demand) -> Reservation {
         let context = self.charge_context();
@@ -489,17 +488,17 @@ impl IoQueue {
         reservation
     }
 
-    /// Whether a request goes although the budget is closed: the shard is
-    /// late, and others have used meanwhile what it is owed. The budget says how far it goes beyond in
-    /// a turn.
+    /// Whether a late shard dispatches a request although the budget is closed. Others have used the
+    /// disk time owed to it. `Budget::overdraft_max` limits the excess in a turn.
     fn overdraws(&mut self, now: Time, class: u16, demand: &Demand) -> bool {
         let Shared { budget, peers, .. } = &*self.shared;
         let most = || budget.overdraft_max(peers.late_shards());
         if !self.attendance.may_overdraw(most) || peers.alone() {
             return false;
         }
-        // One goes from each however full the disk is, or it may never have a turn. One goes in each
-        // turn where nested requests of others keep a slow disk full meanwhile.
+        // The window does not bind a shard with nothing in the disk, or it might never have a turn. Nor
+        // does it bind while nested requests wait. If some have exceeded it since the last turn, one
+        // request goes in each turn, because they may keep a slow disk full.
         let nested_bypasses = self.shared.nested_bypasses.load(Ordering::Relaxed);
         let window_binds = self.report.totals.in_disk > 0
             && !self.attendance.was_bypassed(nested_bypasses)
@@ -514,8 +513,8 @@ impl IoQueue {
         overdraws
     }
 
-    /// Steps 4 and 5 where the window is full and binds nobody: nested requests, and what is before
-    /// them, go at the pace.
+    /// Steps 4 and 5 while the window is full but binds no shard. Nested requests, and those that
+    /// precede them in the order, are dispatched at the pace.
     #[cold]
     fn bypass_window(
         &mut self,
@@ -546,15 +545,14 @@ impl IoQueue {
         }
     }
 
-    /// Shards that are behind go first, until the pace has left so much unused
-    /// that they had their turn.
+    /// Lets shards that are behind go first, until the pace has left enough unused for their turn.
     fn check_lead_of_pace(&mut self, class: u16, now: Time) -> Result<(), Stop> {
         if self.shared.peers.alone() {
             return Ok(());
         }
         let lead = self.lead(class, now);
         if self.skips_lead(&lead) {
-            // where the disk is slower than its model the pace is always open
+            // on a disk slower than its model, the pace is always open
             let waits_until = self.waits_until(lead.lagging_shard, DiskTime::ZERO, now);
             if waits_until > now {
                 return Err(self.stop_for(&lead, waits_until, now));
@@ -573,7 +571,7 @@ impl IoQueue {
 
     // ---- 6. Disk
 
-    /// Takes a request out of the order, charges it to its class, and lets it go.
+    /// Removes a request from the order, charges it to its class, and dispatches it.
     #[inline(always)]
     fn dispatch(&mut self, now: Time, class: u16, index: u32, nearly_idle: bool) -> Ticket {
         if self.pricer.is_of_run(index) {

@@ -1,42 +1,42 @@
-//! What this queue has in the disk.
+//! The requests that this queue has in the disk.
 
 use crate::budget::Overdue;
 use crate::requests::{Fifo, Requests, State};
 use crate::{DiskTime, Time};
 
-/// A queue with at most this many requests in the disk asks others to wake it, and so does one whose
-/// latest request went long ago.
+/// A queue with at most this many requests in the disk asks others to wake it. So does a queue whose
+/// latest request was dispatched long ago.
 const SELF_WAKE_REQUESTS: u32 = 1;
-/// A request that was given up is forgotten when its place is needed, if it went this long ago, in
-/// nanoseconds. Until then its completion is still recognised.
+/// A request that was given up may be forgotten this long after its dispatch, in nanoseconds (1 s), if
+/// its place in the table is needed. Until then its completion is still recognised.
 const FORGOTTEN_NANOS: u64 = 1_000_000_000;
 
-/// Requests in the disk.
+/// The requests in the disk.
 #[derive(Debug, Default)]
 pub(super) struct InDisk {
-    /// Those that the window counts, oldest first.
+    /// The requests that the window counts, oldest first.
     counted: Fifo,
-    /// Disk time of these.
+    /// Their disk time.
     held: DiskTime,
-    /// Those that were given up, the longest ago first.
+    /// The requests that were given up, the longest ago first.
     given_up: Fifo,
-    /// By how much the last answer came later than from a disk that keeps up, in nanoseconds.
+    /// How much later than from a disk that keeps up the last completion came, in nanoseconds.
     lag_nanos: Option<i64>,
-    /// Asking to give up an overdue request is pointless before.
+    /// No overdue request can be given up before this time.
     pub(super) give_up_after: Time,
-    /// The holders of permits, and not the owner of the queue, do the I/O.
+    /// Whether holders of permits do the I/O, and not the owner of the queue.
     pub(super) is_of_permits: bool,
 }
 
 impl InDisk {
-    /// A request goes to the disk.
+    /// Adds a request that is dispatched.
     #[inline(always)]
     pub(super) fn enter(&mut self, requests: &mut Requests, index: u32, cost: DiskTime) {
         requests.push_back(&mut self.counted, index);
         self.held = self.held.plus(cost);
     }
 
-    /// The window does not count a request any more.
+    /// Removes a request that the window no longer counts.
     #[inline(always)]
     pub(super) fn leave(&mut self, requests: &mut Requests, index: u32, cost: DiskTime) {
         debug_assert!(self.held >= cost, "a request leaves the window that is in it");
@@ -44,18 +44,19 @@ impl InDisk {
         self.held = self.held.minus(cost);
     }
 
-    /// A request that has just left the window was given up.
+    /// Marks a request as given up that has just left the window.
     pub(super) fn give_up(&mut self, requests: &mut Requests, index: u32) {
         requests.at_mut(index).state = State::Overdue;
         requests.push_back(&mut self.given_up, index);
     }
 
-    /// A request comes back that was given up.
+    /// Removes a request that was given up and has completed after all.
     pub(super) fn returned_late(&mut self, requests: &mut Requests, index: u32) {
         requests.unlink(&mut self.given_up, index);
     }
 
-    /// Takes out the request that was given up first, if that was long ago: nobody completes it.
+    /// Removes the request that was given up first, if that was long ago. Its completion is no longer
+    /// expected.
     pub(super) fn forget(&mut self, requests: &mut Requests, now: Time) -> Option<u32> {
         let oldest = self.given_up.head()?;
         let is_old = now.nanos_since(requests.at(oldest).dispatched_at) >= FORGOTTEN_NANOS;
@@ -65,7 +66,7 @@ impl InDisk {
         })
     }
 
-    /// Disk time of what the window counts.
+    /// Disk time of the requests that the window counts.
     pub(super) fn held(&self) -> DiskTime {
         self.held
     }
@@ -74,12 +75,12 @@ impl InDisk {
         self.held == DiskTime::ZERO
     }
 
-    /// The request that went first of those that the window counts.
+    /// The request that was dispatched first, of those that the window counts.
     pub(super) fn oldest(&self) -> Option<u32> {
         self.counted.head()
     }
 
-    /// When that was.
+    /// When that request was dispatched.
     pub(super) fn oldest_at(&self, requests: &Requests) -> Option<Time> {
         self.oldest().map(|oldest| requests.at(oldest).dispatched_at)
     }
@@ -89,30 +90,30 @@ impl InDisk {
         self.oldest_at(requests).is_some_and(|since| Overdue::is_possible(now.nanos_since(since)))
     }
 
-    /// When a disk that keeps up answers the request that went last.
+    /// When a disk that keeps up completes the latest request.
     pub(super) fn last_due_at(&self, requests: &Requests) -> Option<Time> {
         self.counted.tail().map(|latest| requests.at(latest).due_at)
     }
 
-    /// By how much the last answer came later than from a disk that keeps up, in nanoseconds; negative
-    /// if earlier, and `None` if its request went when the shard was alone.
+    /// How much later than from a disk that keeps up the last completion came, in nanoseconds. It is
+    /// negative if earlier, and `None` if the request was dispatched when the shard was alone.
     pub(super) fn lag_nanos(&self) -> Option<i64> {
         self.lag_nanos
     }
 
-    /// The least by which the answer of the oldest request comes later than from such a disk.
+    /// The lag that the oldest request has at least, because it has not completed, in nanoseconds.
     pub(super) fn lag_least_nanos(&self, requests: &Requests, now: Time) -> i64 {
         self.oldest().map_or(i64::MIN, |oldest| lag_nanos(now, requests.at(oldest).due_at))
     }
 
-    /// A request has come back that a disk that keeps up would have answered at `due_at`.
+    /// Records a completion that a disk that keeps up would have returned at `due_at`.
     pub(super) fn came_back(&mut self, now: Time, due_at: Time) {
         self.lag_nanos = (due_at != Time::MAX).then(|| lag_nanos(now, due_at));
     }
 
-    /// From when on this queue, which has `count` requests in the disk with those that were given up,
-    /// cannot rely on completions of its own to look again: a disk that keeps up serves them within
-    /// `service_nanos`.
+    /// The time from which this queue cannot rely on completions of its own to poll again. `count` is
+    /// the number of its requests in the disk, including those that were given up. A disk that keeps up
+    /// serves them within `service_nanos`.
     pub(super) fn self_wake_deadline(
         &self,
         requests: &Requests,

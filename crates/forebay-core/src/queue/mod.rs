@@ -1,9 +1,9 @@
-//! One shard's queue: the verbs by which a thread drives the scheduler.
+//! The queue of one shard: the verbs by which a thread drives the scheduler.
 //!
-//! The queue owns its components and is the only one that calls across them: which requests wait
-//! ([`fair`](IoQueue::fair)), which are in the disk, whether the thread polls in time, for which other
-//! shards it waits and which it wakes, what requests cost, and what is counted. [`dispatch`] has the
-//! steps that a request takes to the disk.
+//! The queue owns its components, and only it calls across them: the waiting requests
+//! ([`fair`](IoQueue::fair)), the requests in the disk, the attendance of the thread, the waits for
+//! other shards and their wake-ups, the prices, and the counters. [`dispatch`] has the steps of a
+//! request to the disk.
 //!
 //! Decision: `docs/decisions/0001-sans-io-verbs.md`.
 
@@ -36,18 +36,17 @@ use crate::{
     Access, Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time,
 };
 
-/// All parts of a single request are at most what a queue holds divided by this, in requests. With a
-/// smaller number one large request fills the queue.
+/// A request is split into at most the maximum of requests of a queue divided by this. With a smaller
+/// number, one large request fills the queue.
 const PARTS_OF_QUEUE: u32 = 8;
 
-/// One shard's queue in an [`IoGroup`](crate::IoGroup).
+/// The queue of one shard in an [`IoGroup`](crate::IoGroup).
 ///
-/// The owner calls the verbs and never the other way round. After each
-/// [`enqueue`](Self::enqueue), [`complete`](Self::complete),
-/// [`cancel`](Self::cancel), wake-up, and at the time that
-/// [`poll_timeout`](Self::poll_timeout) names, it calls
-/// [`poll_dispatch`](Self::poll_dispatch) until that returns `None`, starts
-/// what was returned, and wakes whom [`poll_wake`](Self::poll_wake) names.
+/// The owner calls the verbs; the queue never calls the owner. Call
+/// [`poll_dispatch`](Self::poll_dispatch) after each [`enqueue`](Self::enqueue),
+/// [`complete`](Self::complete) and [`cancel`](Self::cancel), after a wake-up, and at the time of
+/// [`poll_timeout`](Self::poll_timeout). Call it until it returns `None`, start the requests that it
+/// returned, and wake the shards that [`poll_wake`](Self::poll_wake) returns.
 #[derive(Debug)]
 pub struct IoQueue {
     shared: Arc<Shared>,
@@ -81,8 +80,8 @@ impl IoQueue {
         }
     }
 
-    /// Leaves the group, as when dropped: the shards to wake, which wait for
-    /// what this queue held of the budget.
+    /// Leaves the group, as a drop does. Returns the shards to wake, because they wait for budget that
+    /// this queue held.
     pub fn leave(mut self, now: Time) -> impl Iterator<Item = ShardId> + Send + use<> {
         let mut wakes = core::mem::take(&mut self.wakeups.list);
         let shared = Arc::clone(&self.shared);
@@ -93,23 +92,22 @@ impl IoQueue {
         core::iter::from_fn(move || wakes.pop())
     }
 
-    /// What this queue lets go are permits from now on: their holders, and not
-    /// the owner of the queue, do the I/O and say when it has ended. A permit
-    /// that is held for long alongside no other I/O is no [stall](crate::GroupCounters).
+    /// Makes this a queue of permits: their holders, and not the owner of the queue, do the I/O and
+    /// report its end. A permit that is held for long while no other I/O is in the disk is no
+    /// [stall](crate::GroupCounters).
     pub fn grant_permits(&mut self) {
         self.in_disk.is_of_permits = true;
     }
 
-    /// This queue's place in its group.
+    /// The number of this queue in its group.
     pub fn shard(&self) -> ShardId {
         self.shard
     }
 
-    /// What requests cost from now on; those that were queued keep their cost.
+    /// Sets the costs of later requests. Requests that are already queued keep their cost.
     ///
-    /// The group's effective goal follows at once. Each queue of the group has
-    /// to be told, also one that joins later. [`Policy::LittlesLaw`] keeps the
-    /// rates that it was made with.
+    /// The effective goal of the group follows at once. Set the model on each queue of the group, also
+    /// on those that join later. [`Policy::LittlesLaw`] keeps the rates that it was made with.
     ///
     /// [`Policy::LittlesLaw`]: crate::Policy::LittlesLaw
     pub fn set_model(&mut self, model: DiskModel) {
@@ -119,37 +117,38 @@ impl IoQueue {
         self.pricer.set_model(model);
     }
 
-    /// How much disk time may wait in the disk and go in one burst, as
+    /// The most disk time that may wait in the disk and be dispatched in one burst, as
     /// [`IoGroup::effective_goal`](crate::IoGroup::effective_goal) says.
     #[inline]
     pub fn effective_goal(&self) -> DiskTime {
         self.shared.budget.effective_goal()
     }
 
-    /// What a request costs now, unless it goes on where another ended.
+    /// The present cost of a request of `len` bytes that is not sequential: it does not begin where
+    /// another one ended.
     pub fn cost(&self, op: Op, len: u64) -> DiskTime {
         self.pricer.model().cost(op, len)
     }
 
-    /// What a request costs that is in the disk; that of one which waits is only
-    /// known when it goes, if the model looks at places. `None` for no such.
+    /// The cost of a request in the disk; `None` if the ticket names no request. If the model depends
+    /// on positions, the cost of a waiting request is final only when it is dispatched.
     pub fn cost_of(&self, ticket: Ticket) -> Option<DiskTime> {
         self.requests.get(ticket).map(|request| request.cost)
     }
 
-    /// Queues a request of `len` bytes behind the others of its class: an
-    /// [`Op`], or one [at a place](Op::at).
+    /// Queues a request of `len` bytes behind the others of its class: an [`Op`], or one [at an
+    /// offset](Op::at).
     ///
-    /// The request stays one piece whatever it costs; see [`IoQueue::split`].
-    /// Where the model has another price for requests that go on where one of
-    /// the same [`Op`] and file ended, this one has that price if, when it goes,
-    /// the other was the last read or write that went from any queue of the
-    /// group; or if the other is in the disk from this queue, and all that went
-    /// from the group for a window went on where others ended.
+    /// The request stays in one piece at any cost; see [`IoQueue::split`].
+    ///
+    /// Some models have another price for a sequential request, which begins where another one of the
+    /// same [`Op`] and file ended. A request has that price in two cases. Either the other one was the
+    /// last read or write dispatched from any queue of the group. Or the other one is in the disk from
+    /// this queue, and the group has dispatched only sequential requests for a window.
     ///
     /// # Errors
-    /// The queue is full, the class was removed, or the request costs more
-    /// than [`REQUEST_COST_MAX`](crate::REQUEST_COST_MAX).
+    /// The queue is full, the class was removed, or the request costs more than
+    /// [`REQUEST_COST_MAX`](crate::REQUEST_COST_MAX).
     pub fn enqueue(
         &mut self,
         now: Time,
@@ -160,20 +159,19 @@ impl IoQueue {
         self.queue(now, class, access.into(), len, false)
     }
 
-    /// [`enqueue`](Self::enqueue), for an owner who has a request in the disk
-    /// and will not complete it before this one is done: two such owners would
-    /// wait for each other where their requests fill the window.
+    /// Like [`enqueue`](Self::enqueue), for a nested request: its owner has another request in the
+    /// disk, and will not complete that before this one is done. Two such owners would wait for each
+    /// other if their requests filled the window.
     ///
-    /// The request stands in the order like any other. But while it waits, the
-    /// window binds nobody in the group: what is before it goes at the pace,
-    /// and then it goes. So at most what the pace hands out while it waits is
-    /// in the disk beyond the window; [`QueueCounters::window_bypasses`] counts
-    /// it. A policy without a rate lets all that is before it go at once.
+    /// The request has its place in the order like any other. But while it waits, the window binds no
+    /// shard of the group: the requests before it are dispatched at the pace, and then it is. So the
+    /// excess over the window is at most what the pace hands out while it waits.
+    /// [`QueueCounters::window_bypasses`] counts these requests. With a policy without a rate, all
+    /// requests before it are dispatched at once.
     ///
-    /// [`Limits`](crate::Limits) bind it like any other. While one holds it
-    /// back, what its owner holds would keep others out of the disk: so they go
-    /// past the window then, at the pace, as long as at most eight windows more
-    /// are in the disk.
+    /// [`Limits`](crate::Limits) bind it like any other. While one holds it back, the requests of its
+    /// owner would keep others out of the disk. So those may exceed the window meanwhile, at the pace,
+    /// by at most eight windows.
     ///
     /// [`QueueCounters::window_bypasses`]: crate::QueueCounters::window_bypasses
     ///
@@ -206,7 +204,7 @@ impl IoQueue {
         }
         let peers = &self.shared.peers;
         if !peers.alone() && peers[self.shard].is_idle() {
-            // the others may count on this shard to poll, from now on and not for ever
+            // the others may expect a poll of this shard from now on, but not for ever
             peers[self.shard].promise(now);
         }
         let is_fresh = self.report.class_mut(class).enqueued(now, access, len);
@@ -218,14 +216,12 @@ impl IoQueue {
         Ok(ticket)
     }
 
-    /// Dispatches a request at once if nothing waits in this queue and the
-    /// request may go now: the same as [`enqueue`](Self::enqueue) and then
-    /// [`poll_dispatch`](Self::poll_dispatch) until that returns `None`, in
-    /// fewer instructions. The shards that [`poll_wake`](Self::poll_wake) names
-    /// are to be woken.
+    /// Dispatches a request at once if this queue has none waiting and the budget allows it. The result
+    /// is that of [`enqueue`](Self::enqueue) followed by [`poll_dispatch`](Self::poll_dispatch) until
+    /// that returns `None`, in fewer instructions. Wake the shards that [`poll_wake`](Self::poll_wake)
+    /// returns.
     ///
-    /// `None` says nothing about whether the request may go: it is to be
-    /// queued, and is charged nothing yet.
+    /// `None` does not mean that the request has to wait. It is neither queued nor charged: enqueue it.
     ///
     /// # Errors
     /// As for [`enqueue`](Self::enqueue).
@@ -240,7 +236,7 @@ impl IoQueue {
         self.shared.tree.live(class).map_err(EnqueueError::Class)?;
         let Some(idle_since) = self.idle_since(now) else { return Ok(None) };
         if access.op == Op::Discard {
-            // few are in the disk at once: it goes when it is their turn
+            // few discards may be in the disk at once, so they are queued
             return Ok(None);
         }
         let ticket = self.insert(now, class, access, len, false)?;
@@ -261,7 +257,7 @@ impl IoQueue {
         Ok(Some(ticket))
     }
 
-    /// Since when nothing has been waiting here, and no shard expects anything of this one.
+    /// Since when this queue has been empty, if no shard expects anything of it.
     fn idle_since(&self, now: Time) -> Option<Time> {
         let (stop, since) = self.attendance.last_stop()?;
         let peers = &self.shared.peers;
@@ -278,8 +274,7 @@ impl IoQueue {
         is_idle.then_some(since)
     }
 
-    /// Takes what `demand` needs out of the budget if it is open. Returns whether the disk was
-    /// nearly idle.
+    /// Takes the budget for `demand` if that is open. Returns whether the disk was nearly idle.
     fn reserve_at_once(&mut self, now: Time, class: ClassId, mut demand: Demand) -> Option<bool> {
         if self.fair.limited(class.node(), now).is_some() {
             return None;
@@ -298,16 +293,16 @@ impl IoQueue {
         }
     }
 
-    /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
+    /// Ends the turn as [`IoQueue::poll_dispatch`] does for an empty queue.
     fn mark_idle(&mut self, now: Time, idle_since: Time) {
         self.report.blocked_unsampled(Blocked::Empty, now.nanos_since(idle_since));
         self.leave_turn(now, Stop::new(Blocked::Empty, None));
     }
 
-    /// Cuts a request into parts that each cost at most one effective goal:
-    /// powers of two, at most 16 MiB. Larger ones only where more than an
-    /// eighth of what the queue holds would be parts of this request. Counted
-    /// for the class if there are several.
+    /// Splits a request of `len` bytes into parts that each cost at most one effective goal. Their
+    /// lengths are powers of two, at most 16 MiB, except for the last. The parts are larger if they
+    /// would otherwise take more than an eighth of the queue. A request of several parts is counted for
+    /// the class.
     pub fn split(&mut self, class: ClassId, op: Op, len: u64) -> Parts {
         let goal = self.shared.budget.effective_goal();
         let part_max = self.pricer.model().part_max(op, len, goal);
@@ -324,10 +319,9 @@ impl IoQueue {
         Parts::new(len, part_max.max(least.unwrap_or(len)))
     }
 
-    /// Takes a request back that still waits, and for which nothing was charged,
-    /// or that was [parked](Self::park).
-    /// Returns whether it was still waiting. Takes constant time, plus a
-    /// logarithm of the number of classes if it was the last of its class.
+    /// Cancels a request that waits in the queue, or that was [parked](Self::park). Returns whether it
+    /// was still waiting. A request that was never dispatched is not charged. Takes constant time, plus
+    /// a logarithm of the number of classes if it was the last of its class.
     pub fn cancel(&mut self, now: Time, ticket: Ticket) -> bool {
         let Some(&request) = self.requests.get(ticket) else { return false };
         match request.state {
@@ -337,7 +331,7 @@ impl IoQueue {
             State::Parked => {}
             State::Free | State::InDisk | State::Overdue => return false,
         }
-        // it went once
+        // it was dispatched once
         self.report.totals.completed += u64::from(request.already_charged);
         self.requests.remove(ticket.slot());
         self.report.class_of(&request).cancelled(now);
@@ -345,14 +339,13 @@ impl IoQueue {
         true
     }
 
-    /// Gives the room of a dispatched request back, because its owner has not
-    /// started it yet and others wait: an owner that comes late. What was
-    /// charged for it stays charged, and it keeps its place: it goes with
-    /// [`resume`](Self::resume), or is [cancelled](Self::cancel).
-    /// `poll_dispatch` should follow, here and where `poll_wake` says.
+    /// Returns the room of a dispatched request that its owner has not started yet, because others wait
+    /// for room. The charges for the request stay. It keeps its ticket, for [`resume`](Self::resume) or
+    /// [`cancel`](Self::cancel). Call `poll_dispatch` next, here and on the shards that `poll_wake`
+    /// returns.
     ///
     /// # Errors
-    /// [`StaleTicket`] if it is not in the disk, or was given up.
+    /// [`StaleTicket`] if the request is not in the disk, or was given up.
     pub fn park(&mut self, now: Time, ticket: Ticket) -> Result<(), StaleTicket> {
         let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
         if request.state != State::InDisk {
@@ -370,14 +363,13 @@ impl IoQueue {
         Ok(())
     }
 
-    /// The owner of a request that was [parked](Self::park) is there.
-    /// True if it goes now: where there is room; and past the window as long
-    /// as those that do are no more than one effective goal and the disk's
-    /// rate. Otherwise it waits before all of its class, and `poll_dispatch`
-    /// names it when it may go. It is charged to nobody again.
+    /// Dispatches a request that was [parked](Self::park), when its owner is ready. Returns true if it
+    /// is dispatched now: the window has room, or the excess stays within one effective goal and the
+    /// rate of the disk. Otherwise it waits ahead of its class, and `poll_dispatch` returns it later.
+    /// It is not charged again.
     ///
     /// # Errors
-    /// [`StaleTicket`] if it was not parked.
+    /// [`StaleTicket`] if the request was not parked.
     pub fn resume(&mut self, now: Time, ticket: Ticket) -> Result<bool, StaleTicket> {
         let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
         if request.state != State::Parked {
@@ -404,8 +396,8 @@ impl IoQueue {
         Ok(true)
     }
 
-    /// The disk has answered a dispatched request. Frees its part of the
-    /// budget, so `poll_dispatch` should follow, here and where `poll_wake` says.
+    /// Completes a dispatched request, and returns its part of the budget. Call `poll_dispatch` next,
+    /// here and on the shards that `poll_wake` returns.
     ///
     /// # Errors
     /// [`StaleTicket`] if the request was not dispatched or has completed.
@@ -419,10 +411,10 @@ impl IoQueue {
         self.complete_polled(now, ticket, outcome, Time::ZERO)
     }
 
-    /// As [`complete`](Self::complete), by an owner that knows when the disk
-    /// answered: not before `previous_poll`, when it last looked. From such answers
-    /// the group learns how late an idle disk answers. An owner that lets a request
-    /// be carried out elsewhere, and hears of its end at any later time, does not know.
+    /// Like [`complete`](Self::complete), for an owner that knows when the disk answered: after
+    /// `previous_poll`, when the owner last checked. From these completions the group learns the
+    /// latency of an idle disk. An owner does not know the time if the request runs elsewhere and its
+    /// end is reported at any later time.
     ///
     /// # Errors
     /// As for [`complete`](Self::complete).
@@ -472,16 +464,16 @@ impl IoQueue {
         Ok(Completion { class, queue_nanos, disk_nanos, overdue, op, len })
     }
 
-    /// A request comes back that the window had given up.
+    /// Records the completion of a request that had been given up.
     #[cold]
     fn return_late(&mut self, index: u32) {
         self.shared.budget.overdue.returned_late();
         self.in_disk.returned_late(&mut self.requests, index);
     }
 
-    /// Another shard of the group to wake: it waits for room that this queue
-    /// has freed. To be asked until it returns `None` after each
-    /// [`complete`](Self::complete) and [`poll_dispatch`](Self::poll_dispatch).
+    /// Returns another shard of the group to wake, which waits for room that this queue has freed. Call
+    /// this until it returns `None`, after each [`complete`](Self::complete) and
+    /// [`poll_dispatch`](Self::poll_dispatch).
     #[inline]
     pub fn poll_wake(&mut self) -> Option<ShardId> {
         if self.wakeups.none() { None } else { self.next_wake() }
@@ -499,25 +491,24 @@ impl IoQueue {
         Some(shard)
     }
 
-    /// The owner has woken this number of threads or tasks whose requests are in
-    /// the queue: they count among its [wake-ups](crate::QueueCounters::wake_ups).
+    /// Adds `count` to the [wake-ups](crate::QueueCounters::wake_ups): the owner has woken that many
+    /// threads or tasks whose requests are in the queue.
     pub fn note_wake_ups(&mut self, count: u64) {
         self.report.woken(count);
     }
 
-    /// When to call [`poll_dispatch`](Self::poll_dispatch) next, if nothing
-    /// happens before: `None` means that only another verb or a wake-up can
-    /// change anything. Never earlier than `now`.
+    /// When to call [`poll_dispatch`](Self::poll_dispatch) next, if nothing happens before. `None`
+    /// means that only another verb or a wake-up can change its result. Never earlier than `now`.
     pub fn poll_timeout(&self, now: Time) -> Option<Time> {
         Some(self.timer(now)?.max(now))
     }
 
-    /// Requests that wait or are in the disk.
+    /// The number of requests that wait or are in the disk.
     pub fn len(&self) -> usize {
         self.requests.len() as usize
     }
 
-    /// Whether nothing waits and nothing is in the disk.
+    /// Whether no request waits or is in the disk.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -527,26 +518,26 @@ impl IoQueue {
         self.attendance.blocked()
     }
 
-    /// What this queue has counted for a class; `None` if it never had any of it.
+    /// The counters of a class; `None` if this queue never had a request of it.
     pub fn class(&self, class: ClassId) -> Option<&ClassCounters> {
         self.report.classes.get(class.index())
     }
 
-    /// What this queue has counted for every class, by [`ClassId::index`].
+    /// The counters of all classes, by [`ClassId::index`].
     pub fn classes(&self) -> &[ClassCounters] {
         &self.report.classes
     }
 
-    /// What this queue has counted in all.
+    /// The counters of this queue over all classes.
     pub fn counters(&self) -> QueueCounters {
         self.report.counters()
     }
 }
 
 impl Drop for IoQueue {
-    /// Gives back what the queue holds of the budget: no completions will follow.
-    /// Shards that wait for it find out when another
-    /// polls or completes; [`IoQueue::leave`] tells whom to wake at once.
+    /// Returns the budget that the queue holds, because no completions will follow. Shards that wait
+    /// for it notice when another shard polls or completes a request. [`IoQueue::leave`] returns the
+    /// shards to wake at once.
     fn drop(&mut self) {
         while let Some(oldest) = self.in_disk.oldest() {
             let request = *self.requests.at(oldest);

@@ -1,8 +1,7 @@
-//! For which other shards this one waits, and until when; and which it wakes for room that it has
-//! freed.
+//! The other shards for which this one waits, and those that it wakes for freed room.
 //!
-//! Shards that are behind go first, unless the disk would idle for it. What others hold in the disk
-//! without polling for it is stale: most of it has long been done, and waits to be noticed.
+//! Shards that are behind go first, unless the disk would idle. What others hold in the disk without
+//! polling is stale: the disk has done most of it long ago, but the completions have not been taken.
 //!
 //! Decision: `docs/decisions/0019-coalesced-wake-ups.md`.
 
@@ -10,39 +9,40 @@ use crate::published::ANSWER_PART;
 use crate::shard_set::{ShardId, WakeList};
 use crate::{DiskTime, Time};
 
-/// In groups of more shards than this, one looks for all what others hold in the disk without polling.
-/// At 8 a request costs about one look where each shard looks for itself.
+/// In groups of more shards than this, one shard checks on behalf of all what others hold in the disk
+/// without polling. At 8 shards that each check for themselves, a request costs about one check.
 const CROWD_ABOVE: u64 = 8;
-/// A queue for which another one looks does so too, after this multiple of the time for which it has
-/// waited, in case that one is late.
+/// A queue for which another one checks also checks itself after this multiple of the time that it has
+/// waited. The other shard may be late.
 const RECHECK_FACTOR: u64 = 3;
-/// It waits at least this number of ticks for that: any shard that polls takes over what the late one had
-/// planned. With 1 there are 3.6 wake-ups per request where 16 shards share a small window, with this 2.9.
-/// With 8 shards of equal shares are further apart than four requests.
+/// The least number of ticks before such a check. Any shard that polls takes over the check of a late
+/// one. With 1 tick a request costs 3.6 wake-ups where 16 shards share a small window, and with 4 ticks
+/// 2.9. With 8, shards of equal shares are more than four requests apart.
 const RECHECK_TICKS: u64 = 4;
 
-/// A shard's wait for another on an open budget.
+/// The wait of a shard for another one while the budget is open.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     since: Time,
     until: Time,
-    /// What was spent of the budget when it began.
+    /// The counter of spent budget when the wait began.
     spent: u64,
-    /// The shard that is waited for, and the disk time that it had dispatched in all then.
+    /// The shard that is waited for, and the disk time that it had dispatched in all when the wait
+    /// began, in units.
     other: ShardId,
     dispatched: u64,
 }
 
 impl Wait {
-    /// Whether it is a wait for `other`, which has `dispatched` this much in all now, and has used
-    /// something since the wait began but less than `enough`.
+    /// Whether this is a wait for `other`, which has used some of the budget since the wait began, but
+    /// less than `enough`. `dispatched` is the disk time that it has dispatched in all, in units.
     fn has_used_less(&self, other: ShardId, dispatched: u64, enough: DiskTime) -> bool {
         let since = dispatched.wrapping_sub(self.dispatched);
         self.other == other && since > 0 && since < enough.units()
     }
 }
 
-/// The shard that is waited for, as the group sees it.
+/// The published state of the shard that is waited for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lagging {
     pub(super) shard: ShardId,
@@ -51,31 +51,32 @@ pub(super) struct Lagging {
     /// When it polled last, and whether it was late then.
     pub(super) polled_at: Time,
     pub(super) is_late: bool,
-    /// When it has promised to poll.
+    /// The time by which it has promised to poll.
     pub(super) polls_by: Time,
 }
 
-/// What other shards hold in the disk without polling for it, as this shard has seen it last.
+/// What other shards hold in the disk without polling, as this shard has last seen it.
 #[derive(Clone, Copy, Debug)]
 struct StalePeerInflight {
     held: DiskTime,
-    /// When the next shard will not have polled for long.
+    /// When `held` grows, unless a shard polls before.
     grows_at: Time,
-    /// When to look again.
+    /// When to check again.
     refresh_at: Time,
 }
 
-/// For whom this shard waits.
+/// The waits of a shard for others.
 #[derive(Debug)]
 pub(super) struct PeerWait {
-    /// Since when it has waited for another shard on an open budget, and what of it was spent then.
+    /// The wait for another shard on an open budget, if there is one.
     wait: Option<Wait>,
-    /// The shard that it woke last since that is behind, and what was spent then.
+    /// The shard behind that was woken last, and the counter of spent budget then.
     woken_for: Option<(u64, ShardId)>,
     stale: StalePeerInflight,
-    /// When it looks what others hold, for all shards that wait for room.
+    /// When this shard checks what others hold, for all shards that wait for room.
     planned_refresh: Time,
-    /// Since when its next request, or a fresh one, has found the window full.
+    /// Since when its requests have found the window full, without a dispatch or a fresh request in
+    /// between.
     full_since: Option<Time>,
 }
 
@@ -92,21 +93,21 @@ impl PeerWait {
         full_since: None,
     };
 
-    /// The shard waits for no other any more.
+    /// Ends the wait for another shard.
     #[inline]
     pub(super) fn end(&mut self) {
         self.wait = None;
     }
 
-    /// Until when this shard waits for one that is behind, while the budget is open: for a tick. The
-    /// tick begins when the budget was found open, at `open_since`, with nothing taken of it since, or
-    /// when the other shard has promised to poll if that is later. A promise beyond `now` counts as
-    /// `now`, since that shard is woken then. A late shard is waited for until half a tick after it
-    /// polled.
+    /// Until when this shard waits for one that is behind while the budget is open: for one tick. The
+    /// tick begins when the budget was found open, at `open_since`, if nothing has been taken since. It
+    /// begins at the promise of the other shard, if that is later. A promise later than `now` counts as
+    /// `now`, because that shard is woken then. A late shard is waited for until half a tick after its
+    /// last poll.
     ///
-    /// If that shard was waited for before and has taken less than `enough` since, the end stays as it
-    /// was. Otherwise a shard that asks for little would be waited for again after each little that it
-    /// takes.
+    /// If that shard has taken less than `enough` since an earlier wait for it began, the end stays the
+    /// same. Otherwise a shard that asks for little would be waited for again after every small
+    /// request.
     pub(super) fn until(
         &mut self,
         now: Time,
@@ -128,13 +129,13 @@ impl PeerWait {
         until
     }
 
-    /// Since when it has waited.
+    /// Since when this shard has waited.
     pub(super) fn since(&self) -> Option<Time> {
         self.wait.map(|wait| wait.since)
     }
 
-    /// Whether a shard that is behind is to be woken: once for what has been spent. Otherwise two that
-    /// wait for each other would wake each other until the time is over.
+    /// Whether to wake a shard that is behind: once for each value of `spent`. Otherwise two shards
+    /// that wait for each other would wake each other until the wait ends.
     pub(super) fn wakes(&mut self, shard: ShardId, spent: u64) -> bool {
         let woken = Some((spent, shard));
         let again = self.woken_for == woken;
@@ -142,18 +143,18 @@ impl PeerWait {
         !again
     }
 
-    /// Whether it is time to look what others hold without polling.
+    /// Whether it is time to check what others hold without polling.
     pub(super) fn is_refresh_due(&self, now: Time) -> bool {
         now >= self.stale.refresh_at
     }
 
-    /// The next question is answered by a new look.
+    /// Makes the next check due at once.
     pub(super) fn refresh_at_once(&mut self) {
         self.stale.refresh_at = Time::ZERO;
     }
 
-    /// Others hold this much without polling, and more from `grows_at` on. Many shards look the less
-    /// often: `stagger_nanos` later.
+    /// Stores that others hold `held` without polling, and more from `grows_at` on. The more shards
+    /// there are, the less often each checks: `stagger_nanos` later.
     pub(super) fn refresh(
         &mut self,
         now: Time,
@@ -166,14 +167,14 @@ impl PeerWait {
         self.stale = StalePeerInflight { held, grows_at, refresh_at };
     }
 
-    /// How much of what late shards hold does not count in the window: the disk has done it.
+    /// The disk time held by late shards that the window does not count, because the disk has done it.
     pub(super) fn uncounted(&self) -> DiskTime {
         self.stale.held
     }
 
-    /// When a queue that finds the window full looks again what others hold. Of many shards one looks in
-    /// time, as `plan` decides, and wakes those that are behind. The others look the less often the
-    /// longer they have waited, in case that one is late.
+    /// When a queue that finds the window full checks again what others hold. Among many shards, one
+    /// checks in time, as `plan` decides, and wakes those that are behind. The longer the others have
+    /// waited, the later they check, in case that shard is late.
     pub(super) fn next_refresh(
         &mut self,
         now: Time,
@@ -197,7 +198,7 @@ impl PeerWait {
         grows_at.max(now.plus_nanos(rests))
     }
 
-    /// A request went, or a fresh one has come: none has found the window full.
+    /// Records a dispatch or a fresh request: none of them has found the window full.
     #[inline]
     pub(super) fn is_not_full(&mut self) {
         self.full_since = None;
@@ -209,39 +210,40 @@ impl PeerWait {
 pub(super) struct Wakeups {
     /// The shards that the owner is to wake.
     pub(super) list: WakeList,
-    /// When this queue last freed room for which it has woken none yet.
+    /// When this queue last freed room, if no shard was woken for that yet.
     room_freed_at: Option<Time>,
-    /// Requests in the disk when it last passed on room.
+    /// The number of its requests in the disk when it last passed on room.
     in_disk_before: u32,
-    /// Whether the others know that a nested request waits here, for its turn or for a limit.
+    /// Whether the others know that a nested request waits for its turn here, and that a limit holds
+    /// one back.
     nested_reported: (bool, bool),
 }
 
 impl Wakeups {
-    /// Room was freed. Requests of this queue may use it themselves, so others are woken after its turn.
+    /// Records freed room. Requests of this queue may use it, so others are woken after its turn.
     pub(super) fn room_freed(&mut self, now: Time) {
         self.room_freed_at = Some(now);
     }
 
-    /// When room was freed for which none was woken yet.
+    /// When room was freed, if no shard was woken for that yet.
     pub(super) fn room_freed_at(&self) -> Option<Time> {
         self.room_freed_at
     }
 
-    /// Whether there is nobody to wake. True nearly always.
+    /// Whether there is no shard to wake, which is true nearly always.
     #[inline]
     pub(super) fn none(&self) -> bool {
         self.room_freed_at.is_none() && self.list.is_empty()
     }
 
-    /// By how many requests there are less in the disk than when this queue passed on room before.
+    /// How many fewer requests are in the disk than when this queue last passed on room.
     pub(super) fn take_freed(&mut self, in_disk: u32) -> usize {
         self.room_freed_at = None;
         let before = core::mem::replace(&mut self.in_disk_before, in_disk);
         before.saturating_sub(in_disk) as usize
     }
 
-    /// Whether it is news that a nested request waits here, or that a limit holds one back.
+    /// Whether it has changed that a nested request waits here, or that a limit holds one back.
     pub(super) fn is_news(&mut self, waits: bool, is_throttled: bool) -> bool {
         let reported = core::mem::replace(&mut self.nested_reported, (waits, is_throttled));
         reported != (waits, is_throttled)

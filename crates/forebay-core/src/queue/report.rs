@@ -1,4 +1,4 @@
-//! The counters of this queue, and the part that it reports to the group.
+//! The counters of a queue, and what it reports to the group.
 
 use alloc::vec::Vec;
 
@@ -7,30 +7,30 @@ use crate::flow::FlowRatio;
 use crate::requests::Request;
 use crate::{Blocked, ClassCounters, ClassId, DiskTime, Op, QueueCounters, Time};
 
-/// An answer counts as the disk's own time where the owner polled within the time it took divided by
-/// this. Smaller numbers would take a late poll for a slow disk.
+/// A completion shows the time of the disk if the owner polled before within the time since the
+/// dispatch, divided by this. Smaller numbers would take a late poll for a slow disk.
 const POLLED_PART: u64 = 8;
-/// Dispatched disk time is reported to the group once it is a window divided by this. Larger
-/// numbers cost more stores to what all shards share; smaller ones let the price of a mix lag.
+/// Dispatched disk time is reported to the group once it reaches a window divided by this. Larger
+/// numbers cost more stores to memory that all shards share. With smaller ones the price of a mix lags.
 const REPORTED_PART: u64 = 16;
-/// Dispatched disk time is reported to the group after this time at the latest, in nanoseconds: few
-/// reads among many writes count too.
+/// Dispatched disk time is reported to the group after this time at the latest, in nanoseconds (10 ms).
+/// So few reads among many writes count too.
 const REPORTED_NANOS: u64 = 10_000_000;
 
-/// What is known of how long the disk took for a request.
+/// The time that the disk took for a request, in nanoseconds, as far as it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DiskNanos {
     pub(super) most: u64,
-    /// It had not answered then; as much as at most where only the owner knows.
+    /// The disk had not answered by then. Equal to `most` for an owner that does not know the disk.
     pub(super) least: u64,
     pub(super) is_known: bool,
-    /// How long the owner had not polled.
+    /// The time since the last poll of the owner.
     pub(super) gap: u64,
 }
 
 impl DiskNanos {
-    /// Of a request that came back `now` to an owner that polled before at `previous_poll`; at zero if
-    /// it does not know of the disk.
+    /// For a request that completed at `now`, with an owner that polled before at `previous_poll`. That
+    /// is zero for an owner that does not know when the disk answers.
     #[inline]
     pub(super) fn between(request: &Request, previous_poll: Time, now: Time) -> Self {
         let most = now.nanos_since(request.dispatched_at);
@@ -43,12 +43,12 @@ impl DiskNanos {
     }
 }
 
-/// What was dispatched and not reported yet, where mixes of reads and writes have prices.
+/// Dispatched disk time that is not reported yet, if mixes of reads and writes have prices.
 #[derive(Debug, Default)]
 struct UnreportedDispatch {
     has_prices: bool,
     dispatched: Dispatched,
-    /// It is reported when either direction is this much disk time, in units, or at the time.
+    /// It is reported when either direction reaches this disk time, in units, or at `report_at`.
     units_max: u64,
     report_at: Time,
 }
@@ -61,12 +61,12 @@ pub(super) struct Report {
     unreported: UnreportedDispatch,
     flow: FlowRatio,
     sample: Sample,
-    /// What was not yet reported to the search for the window.
+    /// What is not reported yet to the search for the window.
     window_sample: WindowSample,
 }
 
 impl Report {
-    /// `has_prices`: the disk prices mixes of reads and writes.
+    /// `has_prices` says whether mixes of reads and writes have prices on the disk.
     pub(super) fn new(has_prices: bool) -> Self {
         Self {
             classes: Vec::new(),
@@ -78,12 +78,12 @@ impl Report {
         }
     }
 
-    /// Another model has prices of mixes, or none.
+    /// Sets whether another model has prices of mixes.
     pub(super) fn set_prices(&mut self, has_prices: bool) {
         self.unreported = UnreportedDispatch { has_prices, ..UnreportedDispatch::default() };
     }
 
-    /// The counters of a class, for which there is room from now on.
+    /// The counters of a class, which are added if there are none.
     #[inline(always)]
     pub(super) fn class_mut(&mut self, class: ClassId) -> &mut ClassCounters {
         if self.classes.len() <= class.index() {
@@ -113,12 +113,12 @@ impl Report {
         &self.flow
     }
 
-    /// This many threads or tasks were woken.
+    /// Counts wake-ups of threads or tasks.
     pub(super) fn woken(&mut self, count: u64) {
         self.totals.wake_ups = self.totals.wake_ups.wrapping_add(count);
     }
 
-    /// Nothing went for this long.
+    /// Counts time in which nothing was dispatched, in nanoseconds.
     pub(super) fn blocked(&mut self, reason: Blocked, nanos: u64) {
         self.blocked_unsampled(reason, nanos);
         if !matches!(reason, Blocked::Empty | Blocked::ClassLimit) {
@@ -127,13 +127,13 @@ impl Report {
         }
     }
 
-    /// As [`Report::blocked`], for time that is no sample.
+    /// Like [`Report::blocked`], for time that is no sample.
     pub(super) fn blocked_unsampled(&mut self, reason: Blocked, nanos: u64) {
         let blocked = &mut self.totals.blocked_nanos[reason.index()];
         *blocked = blocked.wrapping_add(nanos);
     }
 
-    /// A turn came late; at 0 it is not worth counting.
+    /// Counts a late turn, unless `nanos` is 0.
     pub(super) fn late_turn(&mut self, nanos: u64) {
         if nanos > 0 {
             self.totals.late_turns += 1;
@@ -141,7 +141,7 @@ impl Report {
         }
     }
 
-    /// A request goes to the disk.
+    /// Counts a dispatch.
     #[inline(always)]
     pub(super) fn entered_disk(&mut self, charged: Option<DiskTime>) {
         let totals = &mut self.totals;
@@ -153,13 +153,14 @@ impl Report {
         }
     }
 
-    /// A request has left the disk for good.
+    /// Counts a request that has left the disk for good.
     pub(super) fn left_disk(&mut self) {
         self.totals.completed += 1;
         self.totals.in_disk -= 1;
     }
 
-    /// Counts a request in the mix of reads and writes. Returns what the group is to be told now.
+    /// Counts a request in the mix of reads and writes. Returns what to report to the group now, if it
+    /// is due.
     #[inline(always)]
     pub(super) fn count_in_mix(
         &mut self,
@@ -182,8 +183,8 @@ impl Report {
         })
     }
 
-    /// A request has come back. If it counts for the latency target it took `counted`. Returns a sample
-    /// that is due.
+    /// Counts a completed request. `counted` is its time, in nanoseconds, if it counts for the latency
+    /// target. Returns a sample if it is due.
     #[inline(always)]
     pub(super) fn sample(
         &mut self,

@@ -1,5 +1,5 @@
-//! How a turn begins and ends: lateness, requests that the disk has kept for too long, what the other
-//! shards learn, and when this one looks again.
+//! How a turn begins and ends: late shards, overdue requests, what other shards learn, and the time of
+//! the next poll.
 //!
 //! Decision: `docs/decisions/0017-bridged-absences.md`.
 
@@ -15,25 +15,24 @@ use crate::shared::Shared;
 use crate::sync::{Ordering, set};
 use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 
-/// The longest time in nanoseconds after which a queue that others block looks again. It is the last
-/// resort where a wake-up was lost.
+/// The longest time after which a queue that others block polls again, in nanoseconds (100 ms). It is
+/// the last resort after a lost wake-up.
 const BLOCKED_NANOS_MAX: u64 = 100_000_000;
 
-/// On a lone shard, backlogged requests go together when this fraction of an effective goal lies
-/// unused.
+/// On a lone shard, backlogged requests are dispatched together once this fraction of an effective goal
+/// is unused.
 const COALESCE_SINGLE_SHARD: (u64, u64) = (3, 4);
-/// The same as a fraction of an effective goal where there are other shards. It is smaller, since these
-/// must not find the budget wasted.
+/// The same fraction of an effective goal where there are other shards. It is smaller, so that less
+/// budget is unused when they poll.
 const COALESCE_SHARED: (u64, u64) = (1, 2);
 
-/// A shard may lead by anything once this fraction of an effective goal lies unused: the disk is about to
-/// idle.
+/// Once this fraction of an effective goal is unused, a shard may lead others by any amount, because
+/// the disk is about to idle.
 const IDLE_BUDGET: (u64, u64) = (3, 4);
 
 impl IoQueue {
-    /// A new request of `class` in no list yet. Where the table is full it
-    /// gets the place of the one that was given up first, which is forgotten:
-    /// its ticket is void.
+    /// Adds a request of `class` to the table, in no list yet. If the table is full, the request that
+    /// was given up first is forgotten if that was long ago. Its ticket is then void.
     #[inline(always)]
     pub(super) fn insert(
         &mut self,
@@ -66,7 +65,7 @@ impl IoQueue {
         self.report.class_of(&request).leave_disk(request.len);
     }
 
-    /// Puts a request into the disk for which the budget was reserved. Returns a copy of it.
+    /// Moves a request to the disk, for which the budget was reserved. Returns a copy of it.
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) -> Request {
@@ -103,8 +102,8 @@ impl IoQueue {
         request
     }
 
-    /// The window does not count a request any more. If it was a discard, the next may go: the shard
-    /// that has waited for longest is woken.
+    /// Removes a request from the window. If it was a discard, another may go: the shard that has
+    /// waited for longest is woken.
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn leave_window(&mut self, now: Time, index: u32, request: &Request) {
@@ -114,7 +113,7 @@ impl IoQueue {
         }
     }
 
-    /// Gives the room of a request back.
+    /// Returns the room that a request takes.
     #[inline(always)]
     pub(super) fn give_back(&mut self, index: u32, request: &Request) {
         if request.op == Op::Discard {
@@ -124,7 +123,7 @@ impl IoQueue {
         self.shared.budget.leave(&demand(request));
     }
 
-    /// Tells the group what a completed request says of the disk.
+    /// Reports to the group what a completed request shows about the disk.
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn report_completion(
@@ -150,8 +149,9 @@ impl IoQueue {
         }
     }
 
-    /// The time of a request that is compared with the latency target: the one in the disk if that
-    /// is known, or the one since it was enqueued. `None` if it does not count.
+    /// The time of a request to compare with the latency target, in nanoseconds. A target for the disk
+    /// compares the time in the disk, any other the time since enqueueing. `None` if the request does
+    /// not count.
     fn targeted_nanos(
         &mut self,
         now: Time,
@@ -186,8 +186,8 @@ impl IoQueue {
         }
     }
 
-    /// Finds out whether the turn that begins is late. Of what it is owed for the
-    /// time in which it could not ask, a late shard keeps a bounded credit.
+    /// Determines whether the turn that begins is late. A late shard keeps the disk time owed to it for
+    /// its absence, up to its credit.
     #[inline]
     pub(super) fn begin_turn(&mut self, now: Time) {
         if self.attendance.last_stop().is_some() {
@@ -198,7 +198,7 @@ impl IoQueue {
     #[inline(never)]
     fn begin_stopped_turn(&mut self, now: Time) {
         let facts = self.turn_facts(now);
-        // holders of permits compute: their queue has no thread that could be away
+        // holders of permits may compute meanwhile: no thread is absent from this queue
         if !self.in_disk.is_of_permits && self.attendance.note_absence(&facts) {
             set(&self.shared.peers[self.shard].away_at, now.as_nanos());
         }
@@ -211,8 +211,8 @@ impl IoQueue {
         }
     }
 
-    /// After changes of classes others look again too, as does a shard that waited
-    /// for a queue that has gone.
+    /// Applies changes of classes, and then wakes all shards that wait for room. A queue that leaves
+    /// counts as a change, so shards that waited for its room are woken too.
     #[inline]
     pub(super) fn follow_changes(&mut self, now: Time) {
         if self.fair.follow_changes() {
@@ -220,7 +220,7 @@ impl IoQueue {
         }
     }
 
-    /// Lets the window forget requests that the disk has kept for too long.
+    /// Gives up requests that the disk has kept for too long: the window no longer counts them.
     #[inline]
     pub(super) fn give_up_overdue(&mut self, now: Time) {
         let polled_at = self.attendance.poll(now);
@@ -265,7 +265,7 @@ impl IoQueue {
         self.leave_window(now, index, &request);
         self.in_disk.give_up(&mut self.requests, index);
         self.pricer.end_flush(index, request.op);
-        // where the window binds nobody it was kept from nobody
+        // while the window binds no shard, the request has kept no room from others
         if kept > DiskTime::ZERO && !self.may_bypass_window(now) {
             self.fair.charge(request.class, kept, request.len, now);
         }
@@ -274,7 +274,7 @@ impl IoQueue {
         self.report.class_of(&request).overdue += 1;
     }
 
-    /// Books the time since the last stop on its reason.
+    /// Counts the time since the last stop for its reason.
     #[inline]
     fn count_stopped(&mut self, now: Time) {
         if let Some((last, since)) = self.attendance.take_stop() {
@@ -282,7 +282,7 @@ impl IoQueue {
         }
     }
 
-    /// Something went. The others may count on this shard to poll again at once.
+    /// A request was dispatched. Promises the other shards to poll again at once.
     #[inline]
     pub(super) fn go_on(&mut self, now: Time) {
         self.count_stopped(now);
@@ -291,7 +291,7 @@ impl IoQueue {
         }
     }
 
-    /// Nothing more goes. The others learn what this queue leaves.
+    /// Ends a turn when nothing more can be dispatched, and publishes what the queue leaves.
     #[inline(never)]
     pub(super) fn end_turn(&mut self, now: Time, stop: Stop) {
         self.report_nested(now);
@@ -306,7 +306,7 @@ impl IoQueue {
         self.leave_turn(now, stop);
     }
 
-    /// The shards that wait for room may have what this turn leaves.
+    /// Lets shards that wait for room have what this turn leaves, and records its end.
     pub(super) fn leave_turn(&mut self, now: Time, stop: Stop) {
         if !self.shared.peers.alone() {
             self.wake_window_waiters(now, stop.reason);
@@ -317,11 +317,11 @@ impl IoQueue {
         self.report.update_flow(now, self.effective_goal());
     }
 
-    /// When the others may count on this shard to poll again.
+    /// The time by which this shard promises to poll again.
     fn promised(&self, now: Time, stop: Stop) -> Time {
         match stop {
             Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. } => Time::MAX,
-            // it sleeps until it is woken, and the shard that does so expects it
+            // it sleeps until another shard wakes it, which sets a new promise
             Stop { resume_at: Some(at), .. } if self.self_wake_deadline() <= now => at,
             Stop { resume_at, .. } => {
                 let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
@@ -330,10 +330,10 @@ impl IoQueue {
         }
     }
 
-    /// Tells the others what this queue leaves in the disk.
+    /// Publishes what this queue leaves in the disk.
     fn publish_held(&self, now: Time) {
         let (peers, is_late) = (&self.shared.peers, self.attendance.is_late());
-        // a permit may be held over computation, and says nothing of the disk
+        // a permit may be held during computation, which says nothing about the disk
         if !is_late
             && self.attendance.has_reaped()
             && !self.in_disk.is_of_permits
@@ -350,8 +350,8 @@ impl IoQueue {
         peers[self.shard].publish_poll(now, record);
     }
 
-    /// Room that this queue leaves when nothing more goes is for the shards that wait
-    /// for it, whichever has freed it.
+    /// Wakes shards that wait for room, if this queue leaves any. It does not matter which shard has
+    /// freed it.
     fn wake_window_waiters(&mut self, now: Time, reason: Blocked) {
         let freed = self.wakeups.take_freed(self.report.totals.in_disk);
         let Shared { peers, budget, .. } = &*self.shared;
@@ -359,7 +359,7 @@ impl IoQueue {
             return;
         }
         let share = budget.room_share().at_least(freed);
-        // the one that is behind is on its way
+        // the shard that is behind was woken before
         let behind = usize::from(reason == Blocked::FairnessLead);
         let shards = share.shards.saturating_sub(behind);
         self.collect_some_wakes(now, RoomShare { shards, ..share });
@@ -373,9 +373,8 @@ impl IoQueue {
         }
     }
 
-    /// A request has left the window. Where others of this queue wait, whether
-    /// another shard is to be woken for it shows when this queue has had its turn,
-    /// which may use the room itself.
+    /// A request has left the window. If others of this queue wait, its next turn may use the room.
+    /// Other shards are then woken only after that turn.
     #[inline]
     pub(super) fn free_room(&mut self, now: Time) {
         if !self.shared.peers.alone() {
@@ -392,7 +391,7 @@ impl IoQueue {
         }
     }
 
-    /// Shards that wait for room look again, as many as there is room for.
+    /// Wakes shards that wait for room, as many as there is room for.
     pub(super) fn collect_wakes(&mut self, now: Time) {
         if !self.shared.peers.alone() {
             self.collect_some_wakes(now, self.shared.budget.room_share());
@@ -407,8 +406,8 @@ impl IoQueue {
         }
     }
 
-    /// Nothing goes from here now: the others learn whether a nested request waits
-    /// here, and those that sleep until there is room are woken.
+    /// Called when nothing can be dispatched. Publishes whether a nested request waits here, and if so
+    /// wakes shards that wait for room.
     pub(super) fn report_nested(&mut self, now: Time) {
         let (waits, throttled) = (self.fair.nested_waits(), self.fair.nested_is_throttled());
         let changed = self.wakeups.is_news(waits, throttled);
@@ -416,19 +415,18 @@ impl IoQueue {
             self.shared.nested.set(self.shard, waits);
             self.shared.nested_throttled.set(self.shard, throttled);
         }
-        // two with nested requests of limited classes must not wake each other for ever
+        // two shards with nested requests of limited classes must not wake each other for ever
         if waits || (changed && throttled) {
             self.collect_wakes(now);
         }
     }
 
-    /// Whether a nested request waits that no limit holds back: here, or on another
-    /// shard that polls as it promised.
+    /// Whether a nested request waits that no limit holds back, on this shard or on another live one.
     pub(super) fn nested_waits(&self, now: Time) -> bool {
         self.fair.nested_waits() || self.shared.is_on_live_shard(&self.shared.nested, now)
     }
 
-    /// Whether what waits goes at the pace alone where the window is full.
+    /// Whether waiting requests may exceed a full window, at the pace.
     pub(super) fn may_bypass_window(&self, now: Time) -> bool {
         let shared = &self.shared;
         self.nested_waits(now)
@@ -446,13 +444,12 @@ impl IoQueue {
         self.fair.lead(class, self.report.totals.dispatched, live)
     }
 
-    /// With this much of the budget unused the disk is about to idle, and
-    /// nobody waits for anybody.
+    /// The unused budget at which the disk is about to idle, so that no shard waits for another.
     pub(super) fn idle_budget_threshold(&self) -> DiskTime {
         DiskTime::from_units(self.effective_goal().units() / IDLE_BUDGET.1 * IDLE_BUDGET.0)
     }
 
-    /// Looks what other shards hold in the disk without polling, now and then.
+    /// Checks from time to time what other shards hold in the disk without polling.
     pub(super) fn refresh_stale_peers(&mut self, now: Time) {
         if !self.peer_wait.is_refresh_due(now) {
             return;
@@ -475,8 +472,9 @@ impl IoQueue {
         })
     }
 
-    /// What may be unfinished beyond the window so that the disk has work while all threads are
-    /// away: as much as it does in such a time, if all were away lately.
+    /// The disk time that may exceed the window, so that the disk has work while all threads are
+    /// absent. It is what the disk does in the longest recent absence of this thread, up to a limit.
+    /// Zero unless all other shards were absent lately too, and if this one leads them by more.
     pub(super) fn bridge(&self, class: u16, now: Time) -> DiskTime {
         let Some(nanos) = self.attendance.away_nanos(now) else { return DiskTime::ZERO };
         let Shared { budget, peers, .. } = &*self.shared;
@@ -489,7 +487,7 @@ impl IoQueue {
         if lead.units > bridge.units() { DiskTime::ZERO } else { bridge }
     }
 
-    /// The rate is used up until `open_at`.
+    /// The stop for a pace that is used up until `open_at`.
     pub(super) fn stop_by_pace(&self, now: Time, class: u16, index: u32, open_at: Time) -> Stop {
         let unused = self.wakeup_threshold(class, index, now);
         let resume_at = self.shared.budget.unused_at(now, unused).max(open_at);
@@ -498,10 +496,9 @@ impl IoQueue {
         Stop::new(reason, Some(resume_at))
     }
 
-    /// How much of the budget must lie unused before it is worth while to wake up: those that are
-    /// behind must have had their turn, and requests that have waited for longer than a goal may as
-    /// well wait to go together. Requests that arrive in that time find this budget and are
-    /// dispatched at once.
+    /// The unused budget at which a wake-up is worthwhile. By then, the shards behind must have had
+    /// their turn. Requests that have waited for longer than a goal are dispatched together. Requests
+    /// that arrive before the wake-up find this budget, and are dispatched at once.
     fn wakeup_threshold(&self, class: u16, index: u32, now: Time) -> DiskTime {
         let turn = DiskTime::from_units(self.lead(class, now).units_of_all);
         let goal = self.effective_goal();
@@ -514,22 +511,22 @@ impl IoQueue {
         turn.max(DiskTime::from_units(together)).min(self.idle_budget_threshold())
     }
 
-    /// From when on this queue cannot rely on completions of its own to look again.
+    /// The time from which this queue cannot rely on completions of its own to poll again.
     pub(super) fn self_wake_deadline(&self) -> Time {
         let horizon = self.shared.budget.service_horizon_nanos();
         let count = self.report.totals.in_disk;
         self.in_disk.self_wake_deadline(&self.requests, count, horizon)
     }
 
-    /// When a queue that others block looks again if nobody wakes it.
+    /// When a queue that others block polls again without a wake-up.
     pub(super) fn latest_resume(&self, now: Time) -> Time {
         let latest = now.plus_nanos(BLOCKED_NANOS_MAX);
         let deadline = self.self_wake_deadline();
         if deadline > now { deadline.min(latest) } else { latest }
     }
 
-    /// Whether only others can tell when to look again: a shard that is ahead of others
-    /// looks by itself, after about a tick, where it knows what they take.
+    /// Whether only a wake-up by another shard can end this stop. A shard that leads others polls again
+    /// by itself after about a tick, if the budget shows what they take.
     pub(super) fn waits_for_room(&self, now: Time, stop: &Stop) -> bool {
         let retry_at = now.plus_nanos(self.shared.tick_nanos);
         let waits_for_run = || {
@@ -556,10 +553,10 @@ impl IoQueue {
         }
     }
 
-    /// A turn begins. It is a wake-up if the queue's timer alone has begun it.
+    /// Counts a wake-up if the timer of the queue alone has begun this turn.
     pub(super) fn note_timer(&mut self, now: Time) {
         let Some((stop, since)) = self.attendance.last_stop() else { return };
-        // of several polls in a row the first alone can have been waited for
+        // of several polls in a row, only the first can have been waited for
         let stands = since < now && stop.resume_at.is_none_or(|at| at > since);
         if stands && self.timer(now).is_some_and(|at| since < at && at <= now) {
             self.report.woken(1);

@@ -1,4 +1,4 @@
-//! What the verbs take and return, and why nothing goes.
+//! The types that the verbs take and return, and the reasons why nothing is dispatched.
 //!
 //! Decision: `docs/decisions/0011-bounded-requests.md`.
 
@@ -8,23 +8,22 @@ use crate::budget::Demand;
 use crate::requests::Request;
 use crate::{Blocked, ClassError, ClassId, DiskTime, Op, Time};
 
-/// The most disk time that a request of more than [`COST_UNCHECKED_LEN`] may
-/// cost: 60 s. A dearer one would keep all others from the disk for longer, and
-/// nothing that was dispatched is taken back.
+/// The most disk time that a request of more than [`COST_UNCHECKED_LEN`] bytes may cost: 60 s. A more
+/// expensive one would keep all others from the disk for longer, and a dispatched request cannot be
+/// taken back.
 pub const REQUEST_COST_MAX: DiskTime = DiskTime::from_nanos(60_000_000_000);
-/// Requests up to this length, in bytes, are taken however slow the disk is
-/// said to be: to split them would not help.
+/// The length in bytes (1 MiB) up to which requests are accepted at any cost. On a disk that slow,
+/// splitting them would not help.
 pub const COST_UNCHECKED_LEN: u64 = 1 << 20;
 
 /// Why a request was not queued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum EnqueueError {
-    /// The queue holds as many requests as it was configured for.
+    /// The queue is full: it holds the configured maximum of requests.
     Full,
     /// The class was removed.
     Class(ClassError),
-    /// It is longer than [`COST_UNCHECKED_LEN`] and costs more than
-    /// [`REQUEST_COST_MAX`].
+    /// The request is longer than [`COST_UNCHECKED_LEN`] and costs more than [`REQUEST_COST_MAX`].
     TooCostly {
         /// The operation.
         op: Op,
@@ -63,34 +62,34 @@ impl fmt::Display for StaleTicket {
 
 impl core::error::Error for StaleTicket {}
 
-/// How the disk answered.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did what was asked.
+    /// The request succeeded.
     Done,
-    /// It failed.
+    /// The request failed.
     Failed,
 }
 
-/// What a request went through.
+/// A completed request, and its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The class it was queued in; or, if that was removed meanwhile, the one
-    /// that has its place and is charged with it.
+    /// The class in which the request was queued. If that was removed meanwhile, the class that has its
+    /// slot now and is charged for the request.
     pub class: ClassId,
-    /// From `enqueue` to its dispatch, in nanoseconds.
+    /// Time from `enqueue` to the dispatch, in nanoseconds.
     pub queue_nanos: u64,
-    /// From its dispatch to `complete`, in nanoseconds.
+    /// Time from the dispatch to `complete`, in nanoseconds.
     pub disk_nanos: u64,
-    /// Whether the window had given it up.
+    /// Whether the request had been given up as overdue.
     pub overdue: bool,
-    /// What it was.
+    /// The operation.
     pub op: Op,
-    /// Its bytes; 0 for a flush.
+    /// The length in bytes; 0 for a flush.
     pub len: u64,
 }
 
-/// Why nothing goes, and when to look again if nothing else happens.
+/// Why nothing is dispatched, and when to poll again if nothing else happens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
     pub(super) reason: Blocked,
@@ -102,12 +101,12 @@ impl Stop {
         Self { reason, resume_at }
     }
 
-    /// Other shards go first, until then.
+    /// Other shards go first, until `resume_at`.
     pub(super) const fn ahead_until(resume_at: Time) -> Self {
         Self::new(Blocked::FairnessLead, Some(resume_at))
     }
 
-    /// When to look again, if only time is waited for.
+    /// When to poll again, if only time is waited for.
     pub(super) fn waits_for_time(&self) -> Option<Time> {
         match self.reason {
             Blocked::Pace | Blocked::PaceDiskIdle | Blocked::FairnessLead => self.resume_at,
@@ -116,7 +115,7 @@ impl Stop {
     }
 }
 
-/// What a request takes of the budget.
+/// The demand of a request on the budget.
 pub(super) fn demand(request: &Request) -> Demand {
     Demand::new(request.cost, request.op, request.len, request.fresh)
 }
