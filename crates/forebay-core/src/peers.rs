@@ -1,5 +1,4 @@
-//! What the shards of a group tell each other: how far each has come, and when
-//! it polls again.
+//! The state that the shards of a group share: how far each has come, and when it polls again.
 //!
 //! Decision: `docs/decisions/0009-shares-across-threads.md`.
 
@@ -17,8 +16,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 use crate::tag::{ahead, is_after};
 use crate::{DiskTime, Time};
 
-/// While the disk does what late shards hold, others look again after half the time that it needs for
-/// the rest, and no sooner than after a tick divided by this.
+/// While the disk works on requests that late shards hold, others check again after half the time that
+/// it needs for the rest. They wait at least a tick divided by this.
 const CHECK_PART: u64 = 16;
 
 /// The shards of one group.
@@ -26,15 +25,15 @@ const CHECK_PART: u64 = 16;
 pub(crate) struct Peers {
     shards: Vec<Padded<Published>>,
     joined: AtomicU32,
-    /// Places that were ever taken are below this.
+    /// Slots that were ever taken are below this.
     places: AtomicU32,
     waiting_for_room: ShardSet,
     /// When a shard was last woken for room.
     woken_at: Padded<AtomicU64>,
-    /// When a shard that waits for room looks what others hold unattended.
+    /// When a shard that waits for room checks what others hold in the disk without polling.
     next_check: Padded<AtomicU64>,
     pub(crate) disk_clock: DiskClock,
-    /// The tag that turns have reached where shards take turns.
+    /// The tag that turns have reached, if shards take turns.
     turns_reached: AtomicU64,
 }
 
@@ -53,20 +52,19 @@ impl Peers {
         Self { shards: (0..shards_max.min(SHARDS_MAX)).map(published).collect(), ..Self::default() }
     }
 
-    /// The places that are or were taken.
+    /// The slots that are or were taken.
     fn places(&self) -> &[Padded<Published>] {
         let places = self.places.load(Ordering::Relaxed) as usize;
         self.shards.get(..places).unwrap_or(&self.shards)
     }
 
-    /// A shard asks to be woken when room is freed.
+    /// Marks a shard to be woken when room is freed.
     pub(crate) fn wait_for_room(&self, shard: ShardId) {
         self.waiting_for_room.insert(shard);
     }
 
-    /// Moves shards that asked to be woken into `wakes`, those first that are
-    /// furthest behind: as many as `share` says, and not all for each request.
-    /// From now on they are expected to poll.
+    /// Moves marked shards into `wakes`, as many as `share` says, those furthest behind first. From now
+    /// on they are expected to poll.
     #[cold]
     pub(crate) fn pop_most_lagging(
         &self,
@@ -79,7 +77,7 @@ impl Peers {
         while shards > 0 || room > DiskTime::ZERO {
             let marked = self.waiting_for_room.some(now.as_nanos() as usize);
             let marked = marked.map(|shard| (self[shard].turn(tree), shard));
-            // an idle shard has nothing to go, and one that is behind goes first
+            // an idle shard has nothing to dispatch, and a shard that is behind goes first
             let first = marked.reduce(|first, other| match (first.0, other.0) {
                 (None, _) => other,
                 (Some((tag, own)), Some((earlier, before)))
@@ -101,20 +99,20 @@ impl Peers {
         }
     }
 
-    /// Whether a shard waits for room, or has been woken for it at most `nanos`
-    /// ago and may not have polled yet.
+    /// Whether a shard waits for room, or was woken for it at most `nanos` nanoseconds ago and may not
+    /// have polled since.
     pub(crate) fn anyone_waits(&self, now: Time, nanos: u64) -> bool {
         let woken_at = Time::from_nanos(self.woken_at.0.load(Ordering::Relaxed));
         woken_at > Time::ZERO && now.nanos_since(woken_at) <= nanos || self.anyone_waits_for_room()
     }
 
-    /// Whether anybody asked to be woken.
+    /// Whether a shard is marked to be woken.
     pub(crate) fn anyone_waits_for_room(&self) -> bool {
         self.waiting_for_room.any()
     }
 
-    /// Whether a shard that is behind is to be woken: it is not expected yet, and
-    /// is from now on.
+    /// Whether to wake a shard that is behind, because it is not expected to poll yet. From now on it
+    /// is.
     pub(crate) fn expect(&self, shard: ShardId, now: Time) -> bool {
         let polls_by = self[shard].polls_by.load(Ordering::Relaxed);
         let sleeps = polls_by > now.as_nanos();
@@ -126,13 +124,12 @@ impl Peers {
         sleeps
     }
 
-    /// Moves the shards that asked to be woken into `wakes`. From now on they
-    /// are expected to poll.
+    /// Moves all shards that wait for room into `wakes`. From now on they are expected to poll.
     pub(crate) fn take_waiting_for_room(&self, now: Time, wakes: &mut WakeList) {
         self.take_all(&self.waiting_for_room, now, wakes);
     }
 
-    /// Moves all marked shards into `wakes`. From now on they are expected to poll.
+    /// Moves all shards of a set into `wakes`. From now on they are expected to poll.
     pub(crate) fn take_all(&self, shards: &ShardSet, now: Time, wakes: &mut WakeList) {
         let mut taken = WakeList::default();
         shards.take_into(&mut taken);
@@ -142,7 +139,7 @@ impl Peers {
         }
     }
 
-    /// Gives a free place to a new shard.
+    /// Gives a free slot to a new shard; `None` if all are taken.
     pub(crate) fn join(&self) -> Option<ShardId> {
         let free = self.shards.iter().position(|shard| {
             shard.0.joined.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -165,22 +162,22 @@ impl Peers {
         self.joined.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Whether there is room for one shard only.
+    /// Whether the group is made for a single shard.
     pub(crate) fn sole(&self) -> bool {
         self.shards.len() == 1
     }
 
-    /// Whether there is nobody to compare with.
+    /// Whether at most one shard has joined.
     pub(crate) fn alone(&self) -> bool {
         self.joined.load(Ordering::Relaxed) <= 1
     }
 
-    /// Shards that have joined.
+    /// The number of shards that have joined.
     pub(crate) fn joined(&self) -> u64 {
         u64::from(self.joined.load(Ordering::Relaxed))
     }
 
-    /// Whether all other shards that may have work were away too in the last `within` nanoseconds.
+    /// Whether all other shards that may have work were absent too in the last `within` nanoseconds.
     pub(crate) fn others_were_away(&self, shard: ShardId, now: Time, within: u64) -> bool {
         self.places().iter().enumerate().all(|(index, other)| {
             let away_at = Time::from_nanos(other.0.away_at.load(Ordering::Relaxed));
@@ -191,9 +188,9 @@ impl Peers {
         })
     }
 
-    /// What late shards hold although the disk must have done it, and when that grows. A shard that
-    /// has not polled since the disk must have answered is woken. If it comes and has no answer, the
-    /// disk is slow. If it does not come, it is late.
+    /// The disk time that late shards hold although the disk must have done it, and when that grows. A
+    /// shard that has not polled since the disk must have answered is woken. If it polls without a
+    /// completion, the disk is slow. If it does not poll, it is late.
     pub(crate) fn unattended(
         &self,
         shard: ShardId,
@@ -210,7 +207,7 @@ impl Peers {
             let first_at = all_at.minus_nanos(held.as_nanos_ceil());
             match other.0.presence(check, first_at) {
                 Presence::Expected { until } => grows_at = grows_at.min(until),
-                // nobody needs the room of what it holds
+                // no shard needs the room that it holds
                 Presence::ToBeWoken if check.has_room => {
                     let soon = check.now.plus_nanos(check.tick_nanos / CHECK_PART);
                     grows_at = grows_at.min(soon);
@@ -240,8 +237,9 @@ impl Peers {
         (unattended, grows_at)
     }
 
-    /// When a shard checks what others hold unattended, which is due `at`: `None`
-    /// if another one does by then. What the shard has planned before is its own.
+    /// Plans a check, due `at`, of what others hold in the disk without polling. Returns the time of
+    /// the check, or `None` if another shard checks by then. `planned` is what this shard has planned
+    /// before.
     pub(crate) fn plan_check(&self, now: Time, at: Time, planned: Time) -> Option<Time> {
         let next_check = self.next_check.0.load(Ordering::Relaxed);
         let is_planned = now.as_nanos() < next_check && next_check <= at.as_nanos();
@@ -253,14 +251,14 @@ impl Peers {
         taken.is_ok().then_some(at)
     }
 
-    /// How many shards were late when they polled last.
+    /// The number of shards that were late when they polled last.
     pub(crate) fn late_shards(&self) -> u64 {
         let late = |shard: &&Padded<Published>| shard.0.late.load(Ordering::Relaxed) != 0;
         self.places().iter().filter(late).count() as u64
     }
 
-    /// Whether a shard that was late when it polled last comes later than the disk must have answered,
-    /// so that others have used the room of what it held.
+    /// Whether a shard is late again: it was late when it polled last, and the disk must have answered
+    /// before `now`. Others have then used the room of what it held.
     pub(crate) fn is_late_again(&self, shard: ShardId, now: Time, tick_nanos: u64) -> bool {
         let place = &self[shard];
         let slack_nanos = tick_nanos / CHECK_PART;
@@ -268,8 +266,8 @@ impl Peers {
             && place.answered_at(self.disk_clock.lag_nanos()).plus_nanos(slack_nanos) <= now
     }
 
-    /// By how much the latest shard is later than it was expected to poll, in nanoseconds; zero
-    /// where there is one alone, which nobody expects.
+    /// The delay of the latest shard beyond its promise to poll, in nanoseconds. Zero for a lone shard,
+    /// which no other expects.
     pub(crate) fn overdue_nanos(&self, now: Time) -> u64 {
         if self.alone() {
             return 0;
@@ -283,12 +281,12 @@ impl Peers {
         expected.map_or(0, |at| now.nanos_since(Time::from_nanos(at)))
     }
 
-    /// Says whose turn is next among the children of a group of classes.
+    /// Publishes which child of a group of classes is next on a shard.
     pub(crate) fn publish_next(&self, shard: ShardId, parent: NodeId, child: Option<NodeId>) {
         self.publish(shard, parent, child.map_or(IDLE, u64::from));
     }
 
-    /// Says how far this shard has come within a class.
+    /// Publishes how far a shard has come within a class; `None` if it has no work of it.
     pub(crate) fn publish_class(&self, shard: ShardId, class: NodeId, tag: Option<u64>) {
         self.publish(shard, class, tag.map_or(IDLE, |tag| tag.min(IDLE - 1)));
     }
@@ -298,7 +296,7 @@ impl Peers {
         self.turns_reached.load(Ordering::Relaxed)
     }
 
-    /// A shard has had its turn at this tag.
+    /// Records a turn of a shard at this tag.
     pub(crate) fn advance_turns(&self, tag: u64) {
         if is_after(tag, self.turns_reached()) {
             self.turns_reached.store(tag, Ordering::Relaxed);
@@ -316,14 +314,14 @@ impl Peers {
     }
 }
 
-/// How far a shard is ahead, and of whom.
+/// The lead of a shard over others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lead {
-    /// Disk time that the one furthest behind is owed.
+    /// Disk time owed to the shard furthest behind, in units.
     pub(crate) units: u64,
-    /// Disk time that all who are behind are owed together.
+    /// The sum of the disk time owed to all shards that are behind, in units.
     pub(crate) units_of_all: u64,
-    /// The shard furthest behind; the leading one itself if none is.
+    /// The shard furthest behind; the leading one itself if none is behind.
     pub(crate) lagging_shard: ShardId,
 }
 
@@ -334,13 +332,13 @@ impl Lead {
 }
 
 impl Peers {
-    /// How far the next request of `class` on `shard` is ahead of what other
-    /// live shards have queued: the disk time that the one furthest behind is
-    /// owed, over all levels from the class to the root.
+    /// How far the next request of `class` on `shard` leads the requests that other shards have queued.
+    /// This is the disk time owed to the shard furthest behind, over all levels from the class to the
+    /// root.
     ///
-    /// Only the shards count that match the `filter`; of many, as many as are looked at
-    /// in one go, which begins at another place after each `turn`. So all are
-    /// seen in time, and a request costs the same alongside 8 shards and 255.
+    /// Only shards that match `filter` count. Among many shards a call visits at most
+    /// [`STEP_SHARDS_MAX`], and starts at another one for each `turn`. So all are seen in time, and a
+    /// request costs the same among 33 shards and 256.
     pub(crate) fn lead(
         &self,
         tree: &ClassTree,
@@ -357,8 +355,8 @@ impl Peers {
         })
     }
 
-    /// As [`Peers::lead`], where shards take turns by the tags that
-    /// [`Published::publish_turn`] says, whatever their classes.
+    /// Like [`Peers::lead`], if shards take turns by the tags of [`Published::publish_turn`],
+    /// regardless of their classes.
     pub(crate) fn lead_of_turn(
         &self,
         shard: ShardId,
@@ -371,7 +369,7 @@ impl Peers {
         })
     }
 
-    /// The lead over the shards, by what each of them is `owed`.
+    /// The lead over other shards, by the disk time `owed` to each, in units.
     fn lead_over(
         &self,
         shard: ShardId,

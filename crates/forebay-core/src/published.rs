@@ -1,4 +1,4 @@
-//! What one shard publishes for the others of its group, and what they see in it.
+//! The state that one shard publishes for the others of its group, and what they conclude from it.
 //!
 //! Decision: `docs/decisions/0013-promise-to-poll.md`.
 //! Decision: `docs/decisions/0018-stale-in-flight-work.md`.
@@ -9,85 +9,86 @@ use crate::class_tree::{ClassTree, NodeId, ROOT};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 use crate::{DiskTime, Time};
 
-/// A shard is woken if it has not polled a tick divided by this after the disk must have answered:
-/// threads wake up 50 us late.
+/// A shard is woken if it has not polled within a tick divided by this after the disk must have
+/// answered. Threads wake up 50 us late.
 const OVERSLEEP_PART: u64 = 4;
-/// A shard is late if it has not polled a tick divided by this after it was woken. Others wait as long
-/// for a late shard that is behind, from its last poll on.
+/// A shard is late if it has not polled within a tick divided by this after it was woken. Others wait
+/// as long for a late shard that is behind, from its last poll on.
 pub(crate) const ANSWER_PART: u64 = 2;
-/// Encoding: Nothing of a node is queued on a shard.
+/// Encoding: No request of a node is queued on a shard.
 pub(crate) const IDLE: u64 = u64::MAX;
-/// In the place of a promise: nobody waits for the shard before it polls.
+/// A value instead of a promise: no other shard waits for this one before it polls.
 pub(crate) const NOT_WAITED_FOR: Time = Time::from_nanos(u64::MAX - 1);
 
-/// Which shards a lead is measured against.
+/// The shards against which a lead is measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PeerFilter {
-    /// Those that poll as they promised, or a patience later: see
-    /// [`Published::promise`].
+    /// Shards that poll by their promise, or within `patience` ns after it: see [`Published::promise`].
     Live { now: Time, patience: u64 },
-    /// Those that polled lately, and were not late then. Late shards that have their turns one
-    /// after another would wait for each other without end.
+    /// Shards that polled within the last `nanos` ns, and were not late then. Late shards with turns
+    /// one after another would otherwise wait for each other without end.
     PromptWithin { now: Time, nanos: u64 },
 }
 
 /// The state of a shard at the end of a poll.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PollRecord {
-    /// Disk time of all that it has sent, and of the part that is in the disk.
+    /// Disk time of all requests that it has dispatched, and of those in the disk.
     pub(crate) dispatched: DiskTime,
     pub(crate) held: DiskTime,
-    /// When a disk that keeps up has answered that part; `None` if nothing is in the disk.
+    /// When a disk that keeps up has answered those in the disk; `None` if there are none.
     pub(crate) due_at: Option<Time>,
-    /// The shard was late to poll.
+    /// Whether the shard was late to poll.
     pub(crate) is_late: bool,
 }
 
-/// The conditions under which a shard checks what others hold in the disk.
+/// What a shard needs to know to check what others hold in the disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerCheck {
     pub(crate) now: Time,
     pub(crate) tick_nanos: u64,
-    /// By how much the disk answers later than one that keeps up, in nanoseconds; negative if earlier.
+    /// How much later than one that keeps up the disk answers, in nanoseconds; negative if earlier.
     pub(crate) lag_nanos: i64,
-    /// The window is not full.
+    /// Whether the window has room.
     pub(crate) has_room: bool,
 }
 
 /// Whether a shard polls for what it has in the disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Presence {
-    /// It was late when it polled last, or was woken and did not come.
+    /// It was late when it polled last, or was woken and has not polled.
     Late,
-    /// It may still come until then.
+    /// It may still poll until then.
     Expected { until: Time },
     /// The disk must have answered, and the shard has not polled since.
     ToBeWoken,
 }
 
-/// What one shard publishes. Others write the time at which they woke it, and that it is late.
+/// The published state of one shard. Other shards also write into it, when they have woken it and when
+/// it is late.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     pub(crate) joined: AtomicU32,
     pub(crate) polls_by: AtomicU64,
-    /// When it last polled, and whether it was late then.
+    /// When it last polled, and whether it was late then (`late`).
     pub(crate) polled_at: AtomicU64,
-    /// When another shard last woke it to see whether it comes.
+    /// When another shard last woke it to find out whether it is late.
     pub(crate) woken_at: AtomicU64,
     pub(crate) late: AtomicU32,
-    /// When it last turned up after the disk had done all that it had sent.
+    /// When it last polled after an absence in which the disk had done all that it had sent.
     pub(crate) away_at: AtomicU64,
-    /// Disk time of what it had in the disk then, and of all that it has sent.
+    /// Disk time that it had in the disk at its last poll, in units.
     pub(crate) held: AtomicU64,
-    /// When a disk that keeps up has answered all that it had in the disk then.
+    /// When a disk that keeps up has answered all of that, in nanoseconds.
     pub(crate) due_at: AtomicU64,
+    /// Disk time of all requests that it has dispatched, in units.
     pub(crate) dispatched: AtomicU64,
-    /// Disk time of the request that waits for room.
+    /// Disk time of the request that waits for room, in units.
     pub(crate) wanted: AtomicU64,
-    /// Per group of classes, the child whose turn is next on this shard; per
-    /// class, this shard's own start tag among the shards of the class.
+    /// For each group of classes, the child that is next on this shard. For each class, the tag of this
+    /// shard among the shards of the class.
     pub(crate) next: Vec<AtomicU64>,
-    /// Where shards take turns whatever their classes, this one's tag.
+    /// The tag of this shard, if shards take turns regardless of their classes.
     pub(crate) own_turn: AtomicU64,
 }
 
@@ -100,23 +101,23 @@ impl Published {
         }
     }
 
-    /// Says when the shard will poll again at the latest.
+    /// Promises that the shard polls again at `at` or earlier.
     pub(crate) fn promise(&self, at: Time) {
         self.polls_by.store(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// When it has promised to poll.
+    /// The time by which it has promised to poll.
     pub(crate) fn promised(&self) -> Time {
         Time::from_nanos(self.polls_by.load(Ordering::Relaxed))
     }
 
-    /// Nobody waits for the shard any more until it polls, which is late.
+    /// Marks the shard as late: no other shard waits for it until it polls.
     pub(crate) fn stop_waiting(&self) {
         self.promise(NOT_WAITED_FOR);
         self.late.store(1, Ordering::Relaxed);
     }
 
-    /// Whether it was late when it polled last, or nobody waits for it.
+    /// Whether it was late when it polled last, or has been marked as late since.
     pub(crate) fn is_late(&self) -> bool {
         self.late.load(Ordering::Relaxed) != 0
     }
@@ -140,18 +141,19 @@ impl Published {
         }
     }
 
-    /// Says the shard's tag among shards that take turns; `None` while nothing waits on it.
+    /// Publishes the tag of the shard among shards that take turns; `None` while it has no request
+    /// waiting.
     pub(crate) fn publish_turn(&self, tag: Option<u64>) {
         self.own_turn.store(tag.map_or(IDLE, |tag| tag.min(IDLE - 1)), Ordering::Relaxed);
     }
 
-    /// Where shards take turns whatever their classes: this one's tag, while it waits.
+    /// The tag of the shard among shards that take turns; `None` while it does not wait.
     pub(crate) fn own_turn(&self) -> Option<u64> {
         Some(self.own_turn.load(Ordering::Relaxed)).filter(|tag| *tag != IDLE)
     }
 
-    /// The tag of what is next on this shard, and how far the shard has come within
-    /// the class if that is one.
+    /// The tag of the class or group that is next on this shard. If it is a class, then also how far
+    /// the shard has come within it.
     pub(crate) fn turn(&self, tree: &ClassTree) -> Option<(u64, u64)> {
         if let Some(tag) = self.own_turn() {
             return Some((tag, 0));
@@ -166,12 +168,12 @@ impl Published {
         Some((tree.node(node).tag(), own))
     }
 
-    /// When a disk with this lag has answered all that the shard holds.
+    /// When a disk with this lag, in nanoseconds, has answered all that the shard holds.
     pub(crate) fn answered_at(&self, lag_nanos: i64) -> Time {
         Time::from_nanos(self.due_at.load(Ordering::Relaxed).saturating_add_signed(lag_nanos))
     }
 
-    /// Whether the shard polls for what it holds, of which the disk must have done the first part by
+    /// Whether the shard polls for what it holds. The disk must have done the first part of that by
     /// `first_at`.
     pub(crate) fn presence(&self, check: &PeerCheck, first_at: Time) -> Presence {
         let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
@@ -192,7 +194,7 @@ impl Published {
         }
     }
 
-    /// The others expect nothing of it until it has work.
+    /// Whether the others expect no poll of it until it has work.
     pub(crate) fn is_idle(&self) -> bool {
         self.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
     }
@@ -216,8 +218,8 @@ impl Published {
             && now.nanos_since(polls_by) <= patience
     }
 
-    /// The most disk time that what this shard would dispatch in the place of
-    /// `class`, or of a group it is in, is owed.
+    /// The disk time owed to what this shard would dispatch instead of `class` or of a group above it,
+    /// in units: the largest over all levels.
     pub(crate) fn deficit_above(&self, tree: &ClassTree, class: NodeId) -> u64 {
         let (mut owed, mut child) = (0, class);
         while child != ROOT {
@@ -234,21 +236,22 @@ impl Published {
     }
 }
 
-/// The known lag follows answers that come earlier by one part in this many.
+/// With each earlier completion the known lag falls by one part in this many of the difference.
 const LAG_STEP_PART: i64 = 4;
 
-/// The clock of one group.
+/// The clock of an ideal disk, one for each group. The ideal disk keeps up with the costs of requests.
 #[derive(Debug, Default)]
 pub(crate) struct DiskClock {
-    /// When a disk that keeps up has done all that was dispatched, in nanoseconds.
+    /// When a disk that keeps up has done all dispatched requests, in nanoseconds.
     free_at: Padded<AtomicU64>,
-    /// By how much later than that prompt shards have their answers, in nanoseconds; signed.
+    /// How much later than that prompt shards get their completions, in nanoseconds; signed.
     lag: Padded<AtomicU64>,
 }
 
 impl DiskClock {
-    /// A prompt shard had an answer `nanos` later than from a disk that keeps up; negative if earlier.
-    /// The known lag rises to it at once and falls step by step, since answers come unevenly.
+    /// Reports that a prompt shard got a completion `nanos` later than from a disk that keeps up;
+    /// negative if earlier. The known lag rises to that at once. It falls step by step, because
+    /// completions are irregular.
     pub(crate) fn publish_lag(&self, nanos: i64) {
         let known = self.lag_nanos();
         let less = known.saturating_sub(nanos).max(0);
@@ -260,8 +263,9 @@ impl DiskClock {
         self.lag.0.load(Ordering::Relaxed).cast_signed()
     }
 
-    /// A request of this cost goes to the disk; `in_flight` includes it. Returns when a disk that keeps
-    /// up has done it and all that went before. No disk has more left to do than is in flight.
+    /// Records the dispatch of a request of this cost; `in_flight` includes it. Returns when a disk that
+    /// keeps up has done it and all before it. That is no later than `in_flight` from now, because no
+    /// disk has more left to do.
     #[inline]
     pub(crate) fn dispatch(&self, now: Time, cost: DiskTime, in_flight: DiskTime) -> Time {
         let (now, cost) = (now.as_nanos(), cost.as_nanos_ceil());

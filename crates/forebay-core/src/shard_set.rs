@@ -2,16 +2,16 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Most shards of one group. It bounds the sets of shards, which have a bit for each, and what each
-/// shard keeps of the others.
+/// The most shards of one group. It bounds the sets of shards, with one bit for each, and the state
+/// that each shard keeps about the others.
 pub const SHARDS_MAX: usize = 256;
 
-/// A shard of a group, below [`SHARDS_MAX`].
+/// The number of a shard in its group, below [`SHARDS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub(crate) u16);
 
 impl ShardId {
-    /// The shard's number, from zero in the order of joining.
+    /// The number, from zero in the order of joining. A number that has become free is used again.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -19,22 +19,22 @@ impl ShardId {
 
 /// Encoding: The words of a set of shards, with a bit for each.
 const WORDS: usize = SHARDS_MAX / 64;
-/// The shards that are looked at for one request. Of more shards, others are looked at for the next one.
-/// So a request costs about the same among few shards and among many. With fewer, a lead over others is
-/// noticed later.
+/// The shards that are checked for one request. If there are more, the next request checks others. So a
+/// request costs about the same among few and many shards. With fewer, a lead over others is noticed
+/// later.
 pub(crate) const STEP_SHARDS_MAX: usize = 33;
 
-/// A set of shards that all shards of a group share.
+/// A set of shards that is shared by all shards of a group.
 #[derive(Debug, Default)]
 pub(crate) struct ShardSet([AtomicU64; WORDS]);
 
 impl ShardSet {
-    /// Whether it has any shard.
+    /// Whether the set is not empty.
     pub(crate) fn any(&self) -> bool {
         self.0.iter().any(|bits| bits.load(Ordering::Acquire) != 0)
     }
 
-    /// Some of its shards, at most [`STEP_SHARDS_MAX`], from a place that `turn` chooses.
+    /// Some of the shards, at most [`STEP_SHARDS_MAX`]; `turn` chooses where to start.
     pub(crate) fn some(&self, turn: usize) -> impl Iterator<Item = ShardId> {
         let first = turn % 64;
         let words = (0..WORDS).map(move |word| (word + first) % WORDS);
@@ -49,7 +49,7 @@ impl ShardSet {
         set.take(STEP_SHARDS_MAX)
     }
 
-    /// Whether it has a shard for which `counts` holds.
+    /// Whether the set has a shard for which `counts` returns true.
     pub(crate) fn any_of(&self, counts: impl Fn(ShardId) -> bool) -> bool {
         self.0.iter().enumerate().any(|(word, bits)| {
             let mut bits = bits.load(Ordering::Acquire);
@@ -75,7 +75,7 @@ impl ShardSet {
         self.0[word].fetch_or(1 << bit, Ordering::AcqRel);
     }
 
-    /// Puts a shard into the set, or takes it out.
+    /// Inserts a shard into the set, or removes it.
     pub(crate) fn set(&self, shard: ShardId, is_in: bool) {
         if is_in {
             self.insert(shard);
@@ -84,7 +84,7 @@ impl ShardSet {
         }
     }
 
-    /// Moves all its shards into `wakes`.
+    /// Moves all shards of the set into `wakes`.
     pub(crate) fn take_into(&self, wakes: &mut WakeList) {
         for (word, bits) in self.0.iter().enumerate() {
             if bits.load(Ordering::Acquire) != 0 {

@@ -1,5 +1,5 @@
-//! The atomics in use: the real ones, or loom's when its model checker runs
-//! (`RUSTFLAGS="--cfg loom"`).
+//! The atomic types: those of `core`, or those of loom when its model checker runs (`RUSTFLAGS="--cfg
+//! loom"`).
 //!
 //! Decision: `docs/decisions/0025-no-locks.md`.
 
@@ -8,7 +8,7 @@ pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// A number that is read and written alone: no order with others.
+/// Loads a number without ordering: no other memory depends on it.
 pub(crate) fn get(number: &AtomicU64) -> u64 {
     number.load(Ordering::Relaxed)
 }
@@ -18,21 +18,20 @@ pub(crate) fn set(number: &AtomicU64, value: u64) {
     number.store(value, Ordering::Relaxed);
 }
 
-/// Adds to such a number, unless that changes nothing: shards share its cache line.
+/// Adds to such a number, unless `amount` is zero: a write would take the cache line from other shards.
 pub(crate) fn add(number: &AtomicU64, amount: u64) {
     if amount > 0 {
         number.fetch_add(amount, Ordering::Relaxed);
     }
 }
 
-/// Keeps a value on cache lines of its own (two, for the prefetcher).
+/// Keeps a value on cache lines of its own (two, because of the prefetcher).
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
 
-/// A number shared by the shards of a group. Where the group has a single
-/// shard nobody else changes it, and plain loads and stores do what would
-/// cost a locked instruction each.
+/// A number shared by the shards of a group. If the group is made for a single shard, no other thread
+/// changes it. Plain loads and stores then replace locked instructions.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     value: AtomicU64,
@@ -40,7 +39,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Zero; `sole` if one thread at a time changes it.
+    /// Creates a zero; `sole` if one thread at a time changes it.
     pub(crate) fn new(sole: bool) -> Self {
         Self { value: AtomicU64::new(0), sole }
     }
@@ -58,7 +57,7 @@ impl Tally {
         }
     }
 
-    /// Takes `amount` away, wrapping, and returns the value before.
+    /// Subtracts `amount`, wrapping, and returns the value before.
     pub(crate) fn fetch_sub(&self, amount: u64, order: Ordering) -> u64 {
         if self.sole {
             self.replace(|value| value.wrapping_sub(amount))
@@ -67,8 +66,8 @@ impl Tally {
         }
     }
 
-    /// Stores what `change` makes of the value, and returns what it was; `None` where it makes
-    /// nothing of it.
+    /// Replaces the value by the result of `change`, and returns the value before. If `change` returns
+    /// `None`, the value stays, and the result is `None`.
     #[inline]
     pub(crate) fn update(&self, change: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         if !self.sole {
