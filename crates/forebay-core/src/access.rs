@@ -1,4 +1,4 @@
-//! What a request asks of the disk.
+//! What a request asks of the disk: an operation and its position.
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -7,12 +7,12 @@ pub enum Op {
     Read,
     /// Transfers bytes to the disk.
     Write,
-    /// Tells the disk that a range is no longer needed: TRIM, hole punching, the
-    /// deletion of a file. Costs a small write and a little for its bytes until
-    /// it is measured, and [few](crate::DISCARDS_MAX) are in the disk at once.
+    /// Tells the disk that a range is no longer needed: TRIM, hole punching, the deletion of a file.
+    /// Until it is measured, it costs a small write and a little for its bytes.
+    /// [Few](crate::DISCARDS_MAX) are in the disk at once.
     Discard,
-    /// Makes earlier writes durable (`fdatasync`, `fsync`); moves no bytes of
-    /// its own. Costs a small write until it is measured.
+    /// Makes earlier writes durable (`fdatasync`, `fsync`); it transfers no bytes. Costs a small write
+    /// until it is measured.
     Flush,
 }
 
@@ -30,33 +30,33 @@ impl Op {
         }
     }
 
-    /// Whether the request is accounted with the writes: everything but a read.
+    /// Whether the request counts as a write: everything except a read does.
     pub const fn is_write(self) -> bool {
         !matches!(self, Self::Read)
     }
 }
 
-/// What is asked of the disk, and where. Where matters on a disk whose
-/// [model](crate::DiskModel::with_sequential) has another price for a request
-/// that goes on where one ended; an [`Op`] alone is taken for one that does not.
+/// An operation, and where it begins. The position matters if the
+/// [model](crate::DiskModel::with_sequential) has another price for sequential requests, which begin
+/// where another one ended. An [`Op`] alone counts as not sequential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// What is asked.
+    /// The operation.
     pub op: Op,
-    /// Where it begins, if that is known.
+    /// Where it begins; `None` if that is not known.
     pub place: Option<Place>,
-    /// Of a discard, how many the disk gets for it, from 1: one for each extent of what is
-    /// deleted. Zero counts as one, and other requests heed it not.
+    /// The number of commands that a discard sends to the disk, from 1: one for each extent that is
+    /// deleted. Zero counts as one. Other operations ignore it.
     pub commands: u32,
 }
 
-/// Where a request begins.
+/// The position at which a request begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// A number of the caller's for the file, the same for all that use it; zero
-    /// for the disk itself.
+    /// The number of the file, which the caller chooses and all its users share; zero for the disk
+    /// itself.
     pub file: u64,
-    /// Bytes from the beginning of that.
+    /// The offset from the start of the file or disk, in bytes.
     pub offset: u64,
 }
 
@@ -67,20 +67,20 @@ impl From<Op> for Access {
 }
 
 impl Op {
-    /// This, at an offset in bytes: of the disk, or [of](Access::of) a file.
+    /// This operation at an offset in bytes: of the disk, or [of](Access::of) a file.
     pub const fn at(self, offset: u64) -> Access {
         Access { op: self, place: Some(Place { file: 0, offset }), commands: 1 }
     }
 
-    /// This, for which the disk gets this many commands: a discard of a file, or of a part of one,
-    /// has one for each extent. See [`DiskModel::discard_cost`](crate::DiskModel::discard_cost).
+    /// This operation with a number of commands. A discard of a file, or of a part of one, has one for
+    /// each extent. See [`DiskModel::discard_cost`](crate::DiskModel::discard_cost).
     pub const fn commands(self, commands: u32) -> Access {
         Access { op: self, place: None, commands }
     }
 }
 
 impl Access {
-    /// The same in the file that has this number.
+    /// The same access in the file with this number. No change if the position is not known.
     #[must_use]
     pub const fn of(self, file: u64) -> Self {
         match self.place {
@@ -89,8 +89,8 @@ impl Access {
         }
     }
 
-    /// The part of this that begins `at` bytes later and is `len` of `whole` bytes long: its
-    /// commands are as many as are due to its bytes, at least one.
+    /// The part that begins `at` bytes later and has `len` of `whole` bytes. It has its proportion of
+    /// the commands, rounded up, and at least one.
     #[must_use]
     pub fn part(self, at: u64, len: u64, whole: u64) -> Self {
         let place = self.place.map(|place| place.plus(at));
@@ -105,7 +105,7 @@ impl Access {
 }
 
 impl Place {
-    /// What comes this many bytes later.
+    /// The position `bytes` bytes later.
     #[must_use]
     pub const fn plus(self, bytes: u64) -> Self {
         Self { file: self.file, offset: self.offset.wrapping_add(bytes) }

@@ -1,23 +1,22 @@
-//! What a queue counts, and why it dispatched nothing: plain numbers, read by the owner of the queue.
+//! The counters of a queue, and the reasons for which it dispatches nothing.
 
 use crate::{Access, ClassId, DiskTime, Op, Time};
 
-/// Why a queue dispatched nothing.
+/// The reason for which a queue dispatched nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Blocked {
     /// Nothing is queued.
     Empty,
-    /// The disk's rate is used up.
+    /// The pace is used up.
     Pace,
-    /// The disk has as much unfinished work as it may have.
+    /// The window is full: the disk has as much unfinished work as it may have.
     Window,
     /// All queued requests belong to classes at their upper limit.
     ClassLimit,
     /// Other shards are behind and go first.
     FairnessLead,
-    /// The disk's rate is used up, and at most an eighth of the window is in the disk: if that is
-    /// so most of the time, the disk may be faster than its model. A disk of long latency is never
-    /// so empty.
+    /// The pace is used up, and at most an eighth of the window is in the disk. If that is so most of
+    /// the time, the disk may be faster than its model. A disk of long latency is never that empty.
     PaceDiskIdle,
 }
 
@@ -50,24 +49,24 @@ impl Blocked {
     }
 }
 
-/// Requests should begin and end at multiples of this, in bytes (4 KiB). Disks and file systems
-/// have blocks of this size, even where they accept smaller ones. It only decides what is counted
-/// as misaligned.
+/// Requests should begin and end at multiples of this, in bytes (4 KiB). Disks and file systems have
+/// blocks of this size, even if they accept smaller ones. It only decides which requests count as
+/// misaligned.
 const ALIGNMENT: u64 = 4096;
 
-/// The whole, in the unit of the part of fresh requests. It is 64 times the number of requests
-/// averaged over, so that a single request still changes the part.
+/// The fraction one, in the unit of the fraction of fresh requests. It is 64 times the number of
+/// requests averaged over, so that a single request still changes the fraction.
 const ONE: u32 = 1 << 16;
-/// The number of requests over which the part of fresh ones is averaged. A class that is starved
-/// for fewer requests still counts as one that does not wait for itself. With more, a loop that
-/// waits for itself counts for the latency target for longer.
+/// The number of requests over which the fraction of fresh ones is averaged. A class that is starved
+/// for fewer requests does not yet count as waiting for itself. With more, a closed loop counts for the
+/// latency target for longer.
 const FRESH_REQUESTS: u32 = 1024;
-/// A class waits for itself where less than one in this many of its requests found nothing of the
-/// class waiting. At a larger number closed loops count for the latency target, although their
-/// latency follows from their own depth.
+/// A class waits for itself if less than one in this many of its requests was fresh. With a larger
+/// number, closed loops count for the latency target, although their latency follows from their own
+/// depth.
 const FRESH_PART: u32 = 8;
 
-/// Adds these totals of other counters, which wrap.
+/// Adds the named totals of other counters. Totals wrap.
 macro_rules! add {
     ($to:ident, $from:ident: $($total:ident),+) => {$(
         $to.$total = $to.$total.wrapping_add($from.$total);
@@ -82,7 +81,7 @@ pub struct ClassCounters {
     pub queued: u32,
     /// Requests in the disk now.
     pub in_disk: u32,
-    /// Their bytes.
+    /// Bytes of the requests in the disk now.
     pub bytes_in_disk: u64,
     /// Requests completed without error, by [`Op::index`].
     pub operations: [u64; 4],
@@ -92,28 +91,28 @@ pub struct ClassCounters {
     pub errors: u64,
     /// Requests cancelled while they waited.
     pub cancelled: u64,
-    /// Requests that took so long in the disk that the window no longer counts them.
+    /// Requests given up as overdue, because they were in the disk for too long.
     pub overdue: u64,
-    /// Requests that were split, and their bytes.
+    /// Requests that were split.
     pub splits: u64,
     /// Bytes of the requests that were split.
     pub split_bytes: u64,
-    /// Requests, or their parts, with a [stated offset](Op::at) that are not aligned to 4 KiB, by
+    /// Requests or parts with a [stated offset](Op::at) that are not aligned to 4 KiB, by
     /// [`Op::index`].
     pub misaligned: [u64; 4],
-    /// Time of requests in the queue, before they were dispatched.
+    /// Sum of the times of dispatched requests in the queue, in nanoseconds.
     pub queue_nanos: u64,
     /// The longest of those waits.
     pub queue_nanos_max: u64,
     /// The wait of the request dispatched last.
     pub queue_nanos_last: u64,
-    /// Time completed requests spent in the disk.
+    /// Sum of the times of completed requests in the disk, in nanoseconds.
     pub disk_nanos: u64,
     /// The longest of those times.
     pub disk_nanos_max: u64,
     /// Time during which requests waited while none of the class was in the disk.
     pub starved_nanos: u64,
-    /// Time for which its upper limit, or that of a parent group, delayed it: counted while the
+    /// Time for which its upper limit, or that of a parent group, delayed it. It is counted while the
     /// limit is used up.
     pub limited_nanos: u64,
     /// Disk time dispatched.
@@ -121,17 +120,17 @@ pub struct ClassCounters {
     /// How often the class went from idle to backlogged.
     pub activations: u64,
     starved_since: Option<Time>,
-    /// The part of the latest requests that found nothing of the class waiting, times 2^16.
+    /// The fraction of the latest requests that were fresh, times 2^16.
     fresh: u32,
-    /// The number of requests that this part covers, up to [`FRESH_REQUESTS`].
+    /// The number of requests that this fraction covers, up to [`FRESH_REQUESTS`].
     fresh_of: u32,
-    /// The class that these counters belong to: its place can be given to another.
+    /// The class of these counters, whose slot may be given to another one.
     owner: u32,
 }
 
 impl ClassCounters {
-    /// Adds the counters of another queue for the same class. Of the longest and the last waits it
-    /// keeps the longer ones.
+    /// Adds the counters of another queue for the same class. Of the longest and the latest waits, the
+    /// longer ones are kept.
     pub fn merge(&mut self, other: &Self) {
         add!(self, other: queued, in_disk, bytes_in_disk);
         for (to, from) in [
@@ -149,14 +148,14 @@ impl ClassCounters {
         self.consumption = self.consumption.plus(other.consumption);
     }
 
-    /// The counters of a queue that has ended: none of its requests waits or is in the disk.
+    /// Clears the counters of present requests, for a queue that has ended.
     #[must_use]
     pub fn ended(self) -> Self {
         Self { queued: 0, in_disk: 0, bytes_in_disk: 0, starved_since: None, ..self }
     }
 
-    /// Adds later counters of an ended queue for the same class, or is replaced by them if another
-    /// class had this place.
+    /// Adds later counters of an ended queue if they are of the same class. Otherwise they replace
+    /// these.
     pub fn succeed(&mut self, later: Self) {
         if self.owner == later.owner {
             self.merge(&later.ended());
@@ -165,17 +164,18 @@ impl ClassCounters {
         }
     }
 
-    /// Whether these belong to `class`, and not to an earlier class in its place.
+    /// Whether these are the counters of `class`, and not of an earlier class in its slot.
     pub const fn are_of(&self, class: ClassId) -> bool {
         self.owner == class.to_bits()
     }
 
-    /// The class that these belong to; `None` before anything was counted.
+    /// The class of these counters; `None` before anything was counted.
     pub(crate) const fn class(&self) -> Option<ClassId> {
         ClassId::from_bits(self.owner)
     }
 
-    /// Starts from zero if they belonged to another class, whose requests may still be in the disk.
+    /// Starts from zero if these were the counters of another class. Requests of that may still be in
+    /// the disk.
     #[inline]
     pub(crate) fn belong_to(&mut self, owner: u32) {
         if self.owner != owner {
@@ -189,7 +189,7 @@ impl ClassCounters {
         *self = Self { queued, in_disk, bytes_in_disk, owner, ..Self::default() };
     }
 
-    /// Whether nothing of the class waited before.
+    /// Counts a queued request. Returns whether none of the class waited before.
     pub(crate) fn enqueued(&mut self, now: Time, access: Access, len: u64) -> bool {
         self.note_alignment(access, len);
         let is_first = self.queued == 0;
@@ -200,7 +200,7 @@ impl ClassCounters {
         is_first
     }
 
-    /// Queued and dispatched in one step, when nothing of the class was queued.
+    /// Counts a request that is dispatched without being queued. None of the class is queued.
     pub(crate) fn passed(&mut self, access: Access, len: u64, cost: DiskTime) {
         self.note_alignment(access, len);
         self.note_fresh(true);
@@ -213,7 +213,7 @@ impl ClassCounters {
     fn note_fresh(&mut self, is_fresh: bool) {
         let part = if is_fresh { ONE } else { 0 };
         if self.fresh_of == FRESH_REQUESTS {
-            // the same in shifts
+            // divisions by a constant power of two are shifts
             self.fresh = self.fresh - self.fresh / FRESH_REQUESTS + part / FRESH_REQUESTS;
             return;
         }
@@ -226,7 +226,7 @@ impl ClassCounters {
         self.fresh < ONE / FRESH_PART
     }
 
-    /// Its limit, or that of a parent group, delays it for this long.
+    /// Counts the time for which a limit of it or of a parent group delays it, in nanoseconds.
     pub(crate) fn limited(&mut self, nanos: u64) {
         self.limited_nanos = self.limited_nanos.wrapping_add(nanos);
     }
@@ -249,7 +249,7 @@ impl ClassCounters {
         self.consumption = self.consumption.plus(cost);
     }
 
-    /// The request has left the disk, and waits for its owner.
+    /// Counts a request that has left the disk and waits for its owner.
     pub(crate) fn park(&mut self, len: u64) {
         self.leave_disk(len);
         self.queued += 1;
@@ -274,7 +274,7 @@ impl ClassCounters {
         self.bytes_in_disk = self.bytes_in_disk.wrapping_add(len);
     }
 
-    /// A request has left the disk, or was given up and never completes.
+    /// Counts a request that has left the disk, or was given up and forgotten.
     pub(crate) fn leave_disk(&mut self, len: u64) {
         self.in_disk -= 1;
         self.bytes_in_disk = self.bytes_in_disk.wrapping_sub(len);
@@ -313,36 +313,38 @@ pub struct QueueCounters {
     pub in_disk_max: u32,
     /// Disk time dispatched.
     pub consumption: DiskTime,
-    /// Nanoseconds during which nothing was dispatched, by [`Blocked::index`].
+    /// Time in which nothing was dispatched, in nanoseconds, by [`Blocked::index`].
     pub blocked_nanos: [u64; Blocked::ALL.len()],
-    /// Requests that took so long that the window no longer counts them.
+    /// Requests given up as overdue, because they were in the disk for too long.
     pub overdue: u64,
-    /// Late polls: 2 ms or more after the intended time. Where only completions could cause a poll,
-    /// those that find more than an effective goal completed at once, or that are as late as the
-    /// window gives requests up. The thread was busy with other work.
+    /// Late turns: 2 ms or more after the intended time. If only completions could cause the turn, it
+    /// is late if more than an effective goal completed at once, or if it comes after the patience with
+    /// the disk. The thread was busy with other work.
     pub late_turns: u64,
-    /// Delay of these polls.
+    /// The delays of these turns, in nanoseconds.
     pub late_nanos: u64,
     /// Requests dispatched beyond a full window for a nested request.
     pub window_bypasses: u64,
-    /// Requests dispatched beyond a full window, as no thread had polled lately.
+    /// Requests dispatched beyond a full window because all threads were absent lately.
     pub absence_bypasses: u64,
-    /// Disk time of the requests dispatched for a nested request.
+    /// Disk time of the requests dispatched beyond a full window for a nested request.
     pub window_bypass_consumption: DiskTime,
-    /// Wake-ups of threads and tasks: of other shards, as [`poll_wake`](crate::IoQueue::poll_wake)
-    /// names them; of this one, when the time of [`poll_timeout`](crate::IoQueue::poll_timeout)
-    /// comes before anything else; and those that its owner [notes](crate::IoQueue::note_wake_ups).
-    /// A thread that polls without sleeping is counted as one that sleeps.
+    /// Wake-ups of threads and tasks. They are those of other shards that
+    /// [`poll_wake`](crate::IoQueue::poll_wake) returned, those of this shard by the time of
+    /// [`poll_timeout`](crate::IoQueue::poll_timeout), and those that the owner
+    /// [notes](crate::IoQueue::note_wake_ups). A thread that polls without sleeping counts like one
+    /// that sleeps.
     pub wake_ups: u64,
-    /// Requests dispatched per request completed, averaged over some seconds, in thousandths: more
-    /// than 1000 means that the disk is slower than its figures. Where a window limits the requests
-    /// in the disk, it is always 1000: see the time blocked by [`Blocked::Window`] instead.
+    /// The flow ratio: requests dispatched per request completed, averaged over some seconds, in
+    /// thousandths. More than 1000 means that the disk is slower than its figures. If a window limits
+    /// the requests in the disk, it is always 1000: see the time blocked by [`Blocked::Window`]
+    /// instead.
     pub flow_ratio_permille: u64,
 }
 
 impl QueueCounters {
-    /// Adds the counters of another queue of the same group; of the flow ratios and the maxima in
-    /// the disk it keeps the higher one.
+    /// Adds the counters of another queue of the same group. Of the flow ratios and of the maxima in
+    /// the disk, the higher one is kept.
     pub fn merge(&mut self, other: &Self) {
         add!(self, other: dispatched, completed, in_disk, overdue, late_turns, late_nanos);
         add!(self, other: window_bypasses, absence_bypasses, wake_ups);

@@ -1,7 +1,7 @@
-//! What errors show where `main` returns them.
+//! The text of errors that `main` returns.
 
-/// Makes errors show in `Debug` what they show in `Display`, for that is what a `main` that returns
-/// one ends with.
+/// Implements `Debug` of errors by their `Display`, because Rust prints the `Debug` of an error from
+/// `main`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! debug_as_display {

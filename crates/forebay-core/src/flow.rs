@@ -1,19 +1,19 @@
-//! Dispatched requests per completed request, smoothed (Seastar's flow ratio).
+//! The flow ratio: dispatched requests per completed request, smoothed (a term of Seastar).
 
 use crate::Time;
 
-/// The effective goals of a period, as in Seastar: 75 ms at the default goal. In a shorter period
-/// few requests complete.
+/// The length of a period in effective goals, as in Seastar: 75 ms at the default goal. In a shorter
+/// period few requests complete.
 const PERIOD_GOALS: u64 = 100;
-/// The weight of the latest period, in percent, as in Seastar. A larger weight lets a single slow
-/// period change the ratio; a smaller one follows the disk later.
+/// The weight of the latest period, in percent, as in Seastar. With a larger weight a single slow
+/// period changes the ratio; with a smaller one it follows the disk later.
 const LATEST_PERCENT: u64 = 5;
-/// The ratio one in millionths, the unit in which the ratio is averaged. It is a thousand times
-/// finer than what is reported, so that the average is not rounded there.
+/// The ratio of one, in the unit of the average: millionths. The unit is a thousand times finer than
+/// the reported one, so the average is not rounded to that.
 const SCALE: u64 = 1_000_000;
 
-/// Averages the ratio over periods; 1 while the disk keeps up, and under a
-/// window, which lets in what has room, whether it does or not.
+/// The average of the ratio over periods. It is 1 while the disk keeps up. It is also 1 under a window,
+/// which admits requests only as others complete.
 #[derive(Debug)]
 pub(crate) struct FlowRatio {
     period_ends: Time,
@@ -32,7 +32,7 @@ impl FlowRatio {
         Self { scaled: permille * (SCALE / 1000), ..Self::new() }
     }
 
-    /// Takes the totals into account, once per period.
+    /// Updates the average with new totals, at most once per period.
     pub(crate) fn update(&mut self, now: Time, goal_nanos: u64, dispatched: u64, completed: u64) {
         if now < self.period_ends {
             return;

@@ -1,4 +1,4 @@
-//! Parts of the scheduler on their own, for its benchmarks. Not an interface.
+//! Internal parts of the scheduler for its benchmarks, without a stable interface.
 
 use alloc::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::peers::Peers;
 use crate::requests::Requests;
 use crate::{ClassId, DiskTime, Op, Time};
 
-/// The fair queue of one shard and one class, without a budget and statistics.
+/// The fair queue of one shard and one class, without a budget and counters.
 #[derive(Debug)]
 pub struct FairQueueAlone {
     fair: FairQueue,
@@ -17,7 +17,7 @@ pub struct FairQueueAlone {
 }
 
 impl FairQueueAlone {
-    /// An empty queue; `None` never happens, and would be a full tree.
+    /// An empty queue. `None` would mean a full tree, and does not happen.
     pub fn new() -> Option<Self> {
         let tree = Arc::new(ClassTree::new(true));
         let peers = Arc::new(Peers::new(1, ClassTree::NODES));
@@ -32,7 +32,7 @@ impl FairQueueAlone {
         Some(Self { fair, requests: Requests::new(1 << 20), class })
     }
 
-    /// Queues `count` requests and takes them out in order; returns how many.
+    /// Queues `count` requests and removes them in order. Returns how many it removed.
     pub fn queue_and_drain(&mut self, count: usize) -> usize {
         for _ in 0..count {
             let cost = DiskTime::from_nanos(1_000);

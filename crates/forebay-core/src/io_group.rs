@@ -1,4 +1,4 @@
-//! The queues of many threads on one device: one budget, one tag per class.
+//! An I/O group: the queues of many threads for one disk, with one budget and one tag per class.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -20,28 +20,27 @@ use crate::{
 /// The settings of an I/O group.
 #[derive(Clone, Debug)]
 pub struct GroupConfig {
-    /// What requests cost on the disk.
+    /// The costs of requests on the disk.
     pub model: DiskModel,
-    /// When requests may go to the disk.
+    /// The policy that decides when requests may be dispatched.
     pub policy: Policy,
     /// The order in which queues serve their classes.
     pub order: ServiceOrder,
     /// The maximum number of shards, at most [`SHARDS_MAX`]. Each reserves about 9 KiB of memory.
     pub shards_max: usize,
-    /// The maximum of requests of one queue, waiting and in the disk together.
+    /// The maximum number of requests of one queue, waiting and in the disk together.
     pub requests_max: u32,
-    /// The longest time between polls of a busy shard, in nanoseconds.
+    /// The longest time between polls of a busy shard, in nanoseconds: the tick.
     pub tick_nanos: u64,
     /// How [`Policy::PaceWindow`] determines the amount of work in the disk.
     pub control: Control,
-    /// The longest latency that a percentile of the requests may have. Only [`Policy::PaceWindow`]
-    /// follows it; without one, pace and window are those of the model.
+    /// The longest latency that a percentile of the requests may have; `None` for no target. Only
+    /// [`Policy::PaceWindow`] follows it.
     pub latency_target: Option<LatencyTarget>,
 }
 
 impl GroupConfig {
-    /// The usual configuration: at most 64 shards of a million requests each,
-    /// a tick of 0.5 ms.
+    /// The usual configuration: at most 64 shards of 2^20 requests each, and a tick of 0.5 ms.
     pub const fn new(model: DiskModel, policy: Policy) -> Self {
         Self {
             model,
@@ -56,10 +55,10 @@ impl GroupConfig {
     }
 }
 
-/// All places for shards are taken.
+/// The error of [`IoGroup::join`] if all shards of the group have joined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct GroupFull {
-    /// How many there are.
+    /// The maximum number of shards.
     pub shards_max: usize,
 }
 
@@ -73,13 +72,12 @@ impl fmt::Display for GroupFull {
 
 impl core::error::Error for GroupFull {}
 
-/// One disk's budget and priority classes, shared by the [`IoQueue`]s of up to
-/// [`SHARDS_MAX`] threads. Cheap to clone; every clone is the same group.
+/// The budget and the priority classes of one disk, shared by the [`IoQueue`]s of up to [`SHARDS_MAX`]
+/// threads. A clone is cheap, and is the same group.
 ///
-/// Classes may be added, changed and removed from any thread at any time; a
-/// change takes effect with the next dispatch. A shard that sleeps until
-/// [`IoQueue::poll_timeout`] does not notice it, so shares and limits that
-/// change are to be followed by a poll of all queues. Nothing here takes a lock.
+/// Classes may be added, changed and removed from any thread at any time. A change takes effect with
+/// the next dispatch. A shard that sleeps until [`IoQueue::poll_timeout`] does not notice it: poll all
+/// queues after a change of shares or limits. No method takes a lock.
 #[derive(Clone, Debug)]
 pub struct IoGroup {
     shared: Arc<Shared>,
@@ -87,7 +85,7 @@ pub struct IoGroup {
 }
 
 impl IoGroup {
-    /// A group without classes and shards.
+    /// Creates a group without classes and shards.
     pub fn new(config: GroupConfig) -> Self {
         let shards_max = config.shards_max.min(SHARDS_MAX);
         let sole = shards_max == 1;
@@ -114,17 +112,17 @@ impl IoGroup {
         Self { shared: Arc::new(shared), shards_max }
     }
 
-    /// A queue for one more shard. Its place is free again when it is dropped.
+    /// Adds a shard. Returns its queue; when that is dropped, the slot of the shard is free again.
     ///
     /// # Errors
-    /// [`GroupFull`] when `shards_max` shards have joined.
+    /// [`GroupFull`] if `shards_max` shards have joined.
     pub fn join(&self) -> Result<IoQueue, GroupFull> {
         let shard = self.shared.peers.join().ok_or(GroupFull { shards_max: self.shards_max })?;
         Ok(IoQueue::new(Arc::clone(&self.shared), shard))
     }
 
-    /// Adds a class of `shares` (1 to [`SHARES_MAX`](crate::SHARES_MAX)), in
-    /// `parent` or alongside the groups.
+    /// Adds a class of `shares` (1 to [`SHARES_MAX`](crate::SHARES_MAX)): in the group `parent`, or at
+    /// the top level.
     ///
     /// # Errors
     /// Shares out of range, no room, or a parent that was removed.
@@ -136,11 +134,10 @@ impl IoGroup {
         self.shared.tree.add_class(parent, shares)
     }
 
-    /// Adds a group of classes, which competes with its siblings as one class
-    /// of `shares`.
+    /// Adds a group of classes, which competes with its siblings like one class of `shares`.
     ///
     /// # Errors
-    /// As for [`IoGroup::add_class`]; also when groups nest too deep.
+    /// As for [`IoGroup::add_class`]; also if groups nest too deep.
     pub fn add_class_group(
         &self,
         parent: Option<ClassGroupId>,
@@ -149,10 +146,10 @@ impl IoGroup {
         self.shared.tree.add_class_group(parent, shares)
     }
 
-    /// Whether [`IoGroup::remove`] would remove it now.
+    /// Checks whether [`IoGroup::remove`] would succeed now.
     ///
     /// # Errors
-    /// As of that.
+    /// As for [`IoGroup::remove`].
     pub fn check_removable(&self, of: impl Into<ClassNode>) -> Result<(), ClassError> {
         self.shared.tree.live(of)?.check_removable()
     }
@@ -165,7 +162,7 @@ impl IoGroup {
         self.shared.tree.remove(of)
     }
 
-    /// Changes the shares of a class or a group. Its lead over others, or its lag, stays the same disk
+    /// Changes the shares of a class or a group. Its lead or lag over others remains the same disk
     /// time.
     ///
     /// # Errors
@@ -175,8 +172,8 @@ impl IoGroup {
         tree.set_shares(tree.live(of)?, shares)
     }
 
-    /// Changes the upper limits of a class or a group of classes together, over all shards. Of its
-    /// debt under the old ones, at most 10 ms remain.
+    /// Changes the upper limits of a class or a group over all shards together. At most 10 ms of its
+    /// debt under the old limits remain.
     ///
     /// # Errors
     /// A limit out of range, or a class that was removed.
@@ -193,48 +190,49 @@ impl IoGroup {
         Ok(self.shared.tree.live(class)?.shares())
     }
 
-    /// The costs of requests, unless its queues have got other ones since.
+    /// The costs of requests with which the group was made. Queues may have got others since.
     pub fn model(&self) -> &DiskModel {
         &self.shared.model
     }
 
-    /// The maximum disk time that may wait in the disk, and be dispatched in one burst: the latency
-    /// goal, or more where the disk itself needs more. [`DiskTime::MAX`] when the policy is open.
+    /// The most disk time that may wait in the disk, and be dispatched in one burst: the effective
+    /// goal. It is the latency goal, or more if the disk needs more. [`DiskTime::MAX`] if the policy is
+    /// open.
     pub fn effective_goal(&self) -> DiskTime {
         self.shared.budget.effective_goal()
     }
 
-    /// Sets the latency of the idle disk, which is then no longer learnt; only
+    /// Sets the base latency, the latency of the idle disk, which is then no longer learnt. Only
     /// [`Policy::PaceWindow`] uses it.
     pub fn set_base_latency(&self, base: Duration) {
         self.shared.budget.set_base_latency(base);
     }
 
-    /// The latency of the idle disk that the goal allows for, stated or learnt; zero if it is
-    /// unknown, or the policy does not use it.
+    /// The base latency that the effective goal allows for, stated or learnt. Zero if it is unknown, or
+    /// if the policy does not use it.
     pub fn base_latency(&self) -> DiskTime {
         self.shared.budget.base_latency()
     }
 
-    /// The maximum disk time of unfinished requests when another request is dispatched. Where
-    /// trials find the window it is theirs, but never less than two effective goals: timeouts for
-    /// the disk are multiples of it.
+    /// The window: the most disk time in flight when another request is dispatched. A window found by
+    /// trials counts as at least two effective goals here, because timeouts for the disk are multiples
+    /// of this value.
     pub fn window(&self) -> DiskTime {
         self.shared.budget.window()
     }
 
-    /// The window in force: found by trials, or limited by a latency target.
+    /// The window in force, which trials have found or a latency target limits.
     pub fn window_in_force(&self) -> DiskTime {
         self.shared.budget.window_in_force()
     }
 
-    /// Whether trials find the window now, instead of the figures or constants.
+    /// Whether trials find the window now, and not the figures or constants.
     pub fn finds_window(&self) -> bool {
         self.shared.budget.searches_knee()
     }
 
-    /// Disk time that keeps the disk busy according to its figures: two effective goals of
-    /// [`LATENCY_GOAL_DEFAULT`](crate::LATENCY_GOAL_DEFAULT) or more.
+    /// The disk time in flight that keeps the disk busy according to its figures: at least two
+    /// effective goals of [`LATENCY_GOAL_DEFAULT`](crate::LATENCY_GOAL_DEFAULT).
     pub fn busy_window(&self) -> DiskTime {
         self.shared.budget.busy_window()
     }
@@ -244,7 +242,7 @@ impl IoGroup {
         self.shared.budget.latency_target()
     }
 
-    /// Sets another latency target, or none. Only [`Policy::PaceWindow`] follows it.
+    /// Replaces the latency target; `None` removes it. Only [`Policy::PaceWindow`] follows it.
     pub fn set_latency_target(&self, target: Option<LatencyTarget>) {
         self.shared.budget.set_latency_target(target);
     }
@@ -254,10 +252,10 @@ impl IoGroup {
         self.shared.budget.set_ceiling(ceiling);
     }
 
-    /// Sets this process's part of the disk from `now` on: in millionths of its figures, up to
-    /// 16,000,000, or the whole disk. While a part is in force, the pace is that part of the
-    /// figures, and the window that part of two effective goals, or of the [busy
-    /// window](Self::busy_window) where no base latency is known. Trials pause, as with them one
+    /// Sets the part of the disk that this process has from `now` on, in millionths of its figures, at
+    /// most 16,000,000; `None` is the whole disk. While a part is in force, the pace is that part of
+    /// the figures. The window is that part of two effective goals, or of the [busy
+    /// window](Self::busy_window) if no base latency is known. Trials pause, because those of one
     /// process would take the disk from the others. Only [`Policy::PaceWindow`] and
     /// [`Policy::TokenBucket`] follow it. When the part grows, poll all queues.
     pub fn set_part(&self, now: Time, millionths: Option<u32>) {
@@ -269,19 +267,19 @@ impl IoGroup {
         self.shared.budget.counters(now)
     }
 
-    /// The time for which the disk has [stalled](GroupCounters) until `now`, in nanoseconds; `None`
-    /// while it answers or has nothing to do.
+    /// How long the disk has [stalled](GroupCounters) at `now`, in nanoseconds; `None` while it answers
+    /// or has nothing to do.
     pub fn stalled_nanos(&self, now: Time) -> Option<u64> {
         self.shared.budget.overdue.stalled_nanos(now)
     }
 
-    /// The rate of the disk when work last waited for it, in thousandths of the model's; 1000 until
-    /// some has. Where the pace follows the figures, a faster disk is not detected.
+    /// The speed of the disk when work last waited for it, in thousandths of the rates of the model;
+    /// 1000 until some has waited. If the pace follows the figures, a faster disk is not detected.
     pub fn speed_permille(&self) -> u64 {
         self.shared.budget.speed_permille()
     }
 
-    /// Disk time of the requests in the disk now.
+    /// The disk time of the requests in the disk now.
     pub fn in_flight(&self) -> DiskTime {
         self.shared.budget.in_flight()
     }
@@ -292,46 +290,47 @@ impl IoGroup {
         self.shared.discards.in_disk()
     }
 
-    /// Whether requests were given up within the last second and did not complete: the disk hangs,
-    /// or a part of it, or permits were never dropped.
+    /// Whether requests were given up within the last second and have not completed. Then the disk or a
+    /// part of it hangs, or permits were never dropped.
     pub fn hangs(&self, now: Time) -> bool {
         self.shared.budget.overdue.hangs(now)
     }
 
-    /// Queues that have joined.
+    /// The number of queues that have joined.
     pub fn queues(&self) -> u64 {
         self.shared.peers.joined()
     }
 
-    /// The delay of the latest of several shards in polling, in nanoseconds. More than some tenths
-    /// of a second means a blocked thread, or one without a processor.
+    /// How late the latest of several shards is to poll, in nanoseconds; 0 for a lone shard. More than
+    /// some tenths of a second mean that a thread is blocked, or has no processor.
     pub fn turn_overdue_nanos(&self, now: Time) -> u64 {
         self.shared.peers.overdue_nanos(now)
     }
 
-    /// Disk time that could be dispatched at `now`, at most one effective goal.
+    /// The disk time that could be dispatched at `now`, at most one effective goal.
     pub fn unused(&self, now: Time) -> DiskTime {
         self.shared.budget.unused(now, DiskTime::ZERO)
     }
 }
 
-/// Whether a disk reaches its figures, and keeps its latency target.
+/// The status of a disk under load: whether it reaches its figures and keeps its latency target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadStatus {
-    /// The disk's throughput when work last waited for it, in thousandths of its figures; `None`
-    /// before any has. 900 or more is healthy: much less means that the figures are wrong for this
-    /// mix, or that the disk is slower than usual. The lowest of several groups. Zero while the
-    /// disk [stalls](GroupCounters).
+    /// The speed of the disk when work last waited for it, in thousandths of its figures; `None` before
+    /// any has. 900 or more is healthy. Much less means that the figures are wrong for this mix, or
+    /// that the disk is slower than usual. Of several groups the lowest counts. Zero while the disk
+    /// [stalls](GroupCounters).
     pub speed_permille: Option<u64>,
-    /// The status of the latency target, if there is one: it holds, or is attainable, if that is so
-    /// in all groups; the window is the smallest of them. It does not hold while the disk stalls.
+    /// The status of the latency target, if there is one. With several groups, it holds or is
+    /// attainable if that is so in all, and the window is the smallest one. It does not hold while the
+    /// disk stalls.
     pub target: Option<LatencyTargetStatus>,
-    /// The time for which work has waited, and the number of requests within the target.
+    /// How long work has waited, and how many requests were within the target.
     pub counters: GroupCounters,
 }
 
 impl LoadStatus {
-    /// The status `now` of the disk that these groups share.
+    /// The status at `now` of the disk that these groups share.
     pub fn of<'a>(groups: impl IntoIterator<Item = &'a IoGroup>, now: Time) -> Self {
         let of_groups = groups.into_iter().map(|group| Self::of_group(group, now));
         of_groups.reduce(Self::with).unwrap_or_default()

@@ -1,19 +1,17 @@
-//! The scheduling decisions of forebay: which disk request goes next, and
-//! whether it may go now.
+//! The scheduling decisions of forebay: which disk request is next, and whether it may be dispatched now.
 //!
-//! A disk serves more as more requests are in flight, up to a point; beyond it
-//! they only wait inside the disk, where nobody can order them. This crate
-//! keeps them waiting in the application instead. Each request costs the disk
-//! time that it takes ([`DiskModel`]); it queues in a priority class with
-//! shares; and it goes to the disk when it is its class's turn (start-time
-//! fair queueing) and the disk's budget is open ([`Policy`]): a *pace* of one
-//! second of disk time per second, and a *window* that bounds what is
-//! unfinished in the disk.
+//! A disk serves more as more requests are in flight, up to a point. Beyond that point requests only wait
+//! inside the disk, where nobody can order them. This crate keeps them waiting in the application instead.
 //!
-//! Nothing here does I/O, reads a clock, starts a thread or takes a lock. Each
-//! thread (a *shard*) owns an [`IoQueue`] and drives it with verbs; the queues
-//! of one device form an [`IoGroup`] and share its budget and one account per
-//! class, so that shares hold across threads.
+//! - Each request costs the disk time that it takes ([`DiskModel`]), and waits in a priority class with
+//!   shares.
+//! - Start-time fair queueing decides which class is next.
+//! - The budget decides when the next request is dispatched ([`Policy`]). The *pace* hands out one second
+//!   of disk time per second, and the *window* limits the unfinished work in the disk.
+//!
+//! This crate does no I/O, reads no clock, starts no thread and takes no lock. Each thread (a *shard*) owns
+//! an [`IoQueue`], and drives it with verbs. The queues of one device form an [`IoGroup`]. They share its
+//! budget and one account per class, so that shares hold across threads.
 //!
 //! ```
 //! use forebay_core::{DiskModel, DiskRates, GroupConfig, IoGroup, Op, Outcome, Policy, Time};
@@ -45,10 +43,10 @@
 //!
 //! # Limits
 //!
-//! [`CLASSES_MAX`] classes and [`CLASS_GROUPS_MAX`] groups of classes,
-//! [`CLASS_GROUP_DEPTH_MAX`] deep; [`SHARDS_MAX`] shards per group; rates up to
-//! [`IOPS_MAX`] and [`BANDWIDTH_MAX`]; a clock up to 4.5 years after its epoch.
-//! A group is one device; an application has as many as it has devices.
+//! - [`CLASSES_MAX`] classes and [`CLASS_GROUPS_MAX`] groups of classes, [`CLASS_GROUP_DEPTH_MAX`] deep.
+//! - [`SHARDS_MAX`] shards per group. A group is one device; an application has one group per device.
+//! - Rates up to [`IOPS_MAX`] and [`BANDWIDTH_MAX`].
+//! - A clock up to 4.5 years after its epoch.
 #![cfg_attr(not(loom), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

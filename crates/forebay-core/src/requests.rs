@@ -1,5 +1,5 @@
-//! The requests a queue knows of, waiting or in the disk; and large ones, which go to the disk in parts
-//! and come back as one.
+//! The table of the requests of a queue, which wait or are in the disk. Also the parts of large
+//! requests, and how their results are joined.
 
 use alloc::vec::Vec;
 
@@ -8,8 +8,8 @@ use crate::{DiskTime, Op, Time};
 /// Encoding: No request, which is the end of a list.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Names one request of one queue, from [`enqueue`](crate::IoQueue::enqueue)
-/// until it completes or is cancelled.
+/// The name of a request in its queue, from [`enqueue`](crate::IoQueue::enqueue) until it completes or
+/// is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
     index: u32,
@@ -17,8 +17,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// A small number, unique among the queue's present requests: for tables
-    /// kept alongside the queue.
+    /// A small number, unique among the present requests of the queue: for tables kept next to it.
     pub const fn index(self) -> usize {
         self.index as usize
     }
@@ -28,28 +27,28 @@ impl Ticket {
     }
 }
 
-/// Where a request is.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     #[default]
     Free,
     Queued,
     InDisk,
-    /// It went, and its owner did not come: it has given its room back.
+    /// It was dispatched, and has returned its room because its owner was not ready.
     Parked,
-    /// In the disk for so long that the window no longer counts it.
+    /// It has been in the disk for so long that the window no longer counts it.
     Overdue,
 }
 
-/// One request. Its links belong to the list of its state: the free list, its
-/// class's queue, or the list of requests in the disk.
+/// A request. Its links belong to the list of its state: the free list, the queue of its class, or the
+/// requests in the disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) cost: DiskTime,
     pub(crate) len: u64,
     pub(crate) enqueued_at: Time,
     pub(crate) dispatched_at: Time,
-    /// When a disk that keeps up answers; unknown, and [`Time::MAX`], on a lone shard.
+    /// When a disk that keeps up answers. [`Time::MAX`], for unknown, on a lone shard.
     pub(crate) due_at: Time,
     next: u32,
     previous: u32,
@@ -57,13 +56,13 @@ pub(crate) struct Request {
     pub(crate) class: u16,
     pub(crate) op: Op,
     pub(crate) state: State,
-    /// It met a nearly idle disk, so its service time is the disk's latency.
+    /// Whether the disk was nearly idle at the dispatch, so that its service time is the base latency.
     pub(crate) nearly_idle: bool,
-    /// Its owner holds another one in the disk until this one is done.
+    /// Whether its owner holds another request in the disk until this one is done.
     pub(crate) nested: bool,
-    /// It went once, and what it costs was charged then.
+    /// Whether it was dispatched before, and charged then.
     pub(crate) already_charged: bool,
-    /// Nothing of its class waited on this shard when it came.
+    /// Whether no request of its class waited on this shard when it came.
     pub(crate) fresh: bool,
 }
 
@@ -101,8 +100,8 @@ impl Fifo {
     }
 }
 
-/// All requests of one queue. It grows to the most that were present at once
-/// and allocates no more after that.
+/// All requests of one queue. The table grows to the largest number of requests at once, and then
+/// allocates no more memory.
 #[derive(Debug)]
 pub(crate) struct Requests {
     slots: Vec<Request>,
@@ -116,22 +115,22 @@ impl Requests {
         Self { slots: Vec::new(), free: NONE, len: 0, max: max.min(NONE - 1) }
     }
 
-    /// Whether one more may be present.
+    /// Whether there is room for one more request.
     pub(crate) fn has_room(&self) -> bool {
         self.len < self.max
     }
 
-    /// Requests present.
+    /// The number of requests.
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// Most requests present at once.
+    /// The most requests at once.
     pub(crate) fn max(&self) -> u32 {
         self.max
     }
 
-    /// A new queued request in no list yet; `None` when the table is full.
+    /// Adds a queued request, in no list yet; `None` if the table is full.
     pub(crate) fn insert(
         &mut self,
         now: Time,
@@ -180,7 +179,7 @@ impl Requests {
         Some(Ticket { index, generation: request.generation })
     }
 
-    /// Forgets a request that is in no list; its ticket is void from now on.
+    /// Removes a request that is in no list. Its ticket is void from now on.
     pub(crate) fn remove(&mut self, index: u32) {
         let free = self.free;
         let slot = self.at_mut(index);
@@ -192,19 +191,19 @@ impl Requests {
         self.len -= 1;
     }
 
-    /// The request of a ticket that is still valid.
+    /// The request of a ticket; `None` if the ticket is void.
     pub(crate) fn get(&self, ticket: Ticket) -> Option<&Request> {
         self.slots.get(ticket.index as usize).filter(|request| {
             request.generation == ticket.generation && request.state != State::Free
         })
     }
 
-    /// Where the request with this index is, if there is one.
+    /// The state of the request with this index; free if there is none.
     pub(crate) fn state(&self, index: u32) -> State {
         self.slots.get(index as usize).map_or(State::Free, |request| request.state)
     }
 
-    /// Whether the disk has it, also if the window does not count it any more.
+    /// Whether the request is in the disk, even if the window no longer counts it.
     pub(crate) fn is_in_disk(&self, index: u32) -> bool {
         matches!(self.state(index), State::InDisk | State::Overdue)
     }
@@ -217,7 +216,7 @@ impl Requests {
         &mut self.slots[index as usize]
     }
 
-    /// The request behind this one in its list.
+    /// The next request in the list of this one.
     pub(crate) fn after(&self, index: u32) -> Option<u32> {
         let next = self.at(index).next;
         (next != NONE).then_some(next)
@@ -239,7 +238,7 @@ impl Requests {
         self.set_previous(fifo, head, index);
     }
 
-    /// Takes out the first member of a list.
+    /// Removes the first request of a list.
     pub(crate) fn unlink_first(&mut self, fifo: &mut Fifo, index: u32) {
         debug_assert_eq!(fifo.head, index, "it is the first");
         let next = self.at(index).next;
@@ -255,7 +254,7 @@ impl Requests {
         self.set_previous(fifo, next, previous);
     }
 
-    /// Sets what comes after `index` in a list; [`NONE`] is no place in the table, and what comes after
+    /// Sets the request that follows `index` in a list. [`NONE`] is no index of the table; what follows
     /// it is the head.
     #[inline(always)]
     fn set_next(&mut self, fifo: &mut Fifo, index: u32, next: u32) {
@@ -274,7 +273,7 @@ impl Requests {
     }
 }
 
-/// The parts of a request: all of `part_max` bytes but the last.
+/// The parts of a request, as an iterator. All have `part_max` bytes except the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
     at: u64,
@@ -290,7 +289,7 @@ impl Parts {
 }
 
 impl Iterator for Parts {
-    /// Distance from the start of the request, and length, in bytes.
+    /// The offset from the start of the request, and the length, both in bytes.
     type Item = (u64, u64);
 
     fn next(&mut self) -> Option<(u64, u64)> {
@@ -306,28 +305,28 @@ impl Iterator for Parts {
     }
 }
 
-/// The outcome of a request whose parts complete in any order: the bytes of
-/// the longest prefix that succeeded without a gap. An error shows only where
-/// that prefix is empty. Takes the same memory however many parts there are.
+/// The result of a request whose parts complete in any order: the bytes of the longest prefix that
+/// succeeded. An error is returned only if that prefix is empty. The memory does not depend on the
+/// number of parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join<E> {
     parts_left: u64,
-    /// Bytes before the first part that fell short, that part's bytes included.
+    /// Bytes up to the end of what the first incomplete part transferred.
     prefix: u64,
-    /// Where the first part that fell short begins.
+    /// The offset of the first incomplete part.
     short_at: u64,
     error: Option<E>,
 }
 
 impl<E> Join<E> {
-    /// Waits for all of `parts`.
+    /// A join of all of `parts`.
     pub fn new(parts: &Parts) -> Self {
         let parts_left = (parts.end - parts.at).div_ceil(parts.part_max);
         Self { parts_left, prefix: parts.end, short_at: parts.end, error: None }
     }
 
-    /// Takes the outcome of the part at `at` of `len` bytes. Returns whether
-    /// it was the last; more outcomes than parts are ignored.
+    /// Adds the result of the part of `len` bytes at offset `at`. Returns whether it was the last one.
+    /// Results beyond the number of parts are ignored.
     pub fn part_done(&mut self, at: u64, len: u64, outcome: Result<u64, E>) -> bool {
         let done = match &outcome {
             Ok(bytes) => (*bytes).min(len),
@@ -341,11 +340,10 @@ impl<E> Join<E> {
         self.parts_left == 0
     }
 
-    /// The outcome of the whole request, once every part is done; an error is
-    /// told once.
+    /// The result of the whole request, once every part is done. An error is returned once.
     ///
     /// # Errors
-    /// The error of the first part, if not a single byte came before it.
+    /// The error of the first incomplete part, if it transferred nothing and begins the request.
     pub fn finish(&mut self) -> Result<u64, E> {
         match self.error.take() {
             Some(error) if self.prefix == 0 => Err(error),

@@ -1,13 +1,12 @@
-//! The two clocks of the scheduler: the caller's, and the disk's.
+//! The two units of time of the scheduler: the time of the caller, and disk time.
 
 use core::time::Duration;
 
-/// A moment on the caller's monotonic clock, in nanoseconds since an epoch of
-/// the caller's choice (the start of the process is a good one).
+/// A moment on the monotonic clock of the caller, in nanoseconds since an epoch that the caller chooses
+/// (the start of the process is a good one).
 ///
-/// A clock that steps back is tolerated everywhere: the scheduler then sees
-/// no time passing until the clock is past its old value. Arithmetic
-/// saturates. Moments are meaningful up to 2^57 ns, 4.5 years after the epoch.
+/// The clock may step back: the scheduler then sees no time passing until the clock has passed its old
+/// value. Arithmetic saturates. Moments are valid up to 2^57 ns, 4.5 years after the epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -33,7 +32,7 @@ impl Time {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// This long before; zero if there is no such time.
+    /// This moment minus `nanos` nanoseconds, at least zero.
     #[must_use]
     pub(crate) const fn minus_nanos(self, nanos: u64) -> Self {
         Self(self.0.saturating_sub(nanos))
@@ -50,7 +49,7 @@ impl Time {
     }
 }
 
-/// A length of time in whole nanoseconds, at most 584 years.
+/// The length in whole nanoseconds, at most 2^64 - 1 (584 years).
 pub const fn saturating_nanos(length: Duration) -> u64 {
     let nanos = length.as_nanos();
     if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
@@ -58,25 +57,24 @@ pub const fn saturating_nanos(length: Duration) -> u64 {
 
 /// An amount of disk time, in units of 1/64 ns (15.625 ps).
 ///
-/// It is the currency of the scheduler: a request costs the disk time that it
-/// takes, and a disk serves one second of disk time per second. The unit keeps
-/// the cost of one operation of a 100 M IOPS disk exact to 0.1 %, while the
-/// sum of nine years of disk time still fits. Arithmetic saturates.
+/// Disk time is the currency of the scheduler. A request costs the disk time that it takes, and a disk
+/// serves one second of disk time per second. In this unit, the cost of one operation of a disk with
+/// 100 M IOPS is exact to 0.1 %, and the sum of nine years fits. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DiskTime(u64);
 
 impl DiskTime {
     /// No disk time.
     pub const ZERO: Self = Self(0);
-    /// The largest amount.
+    /// The largest amount, nine years.
     pub const MAX: Self = Self(u64::MAX);
-    /// Units in one nanosecond of disk time. With fewer the cost of an operation of a fast disk
-    /// would be rounded more; with more less time would fit into 64 bits, which hold nine years.
+    /// Units in one nanosecond of disk time. With fewer, costs of operations of fast disks would be
+    /// rounded more. With more, 64 bits would hold less than nine years.
     pub const UNITS_PER_NANO: u64 = 64;
     /// Units in one second of disk time.
     pub const UNITS_PER_SECOND: u64 = 64_000_000_000;
 
-    /// `units` times 1/64 ns.
+    /// The amount of `units` times 1/64 ns.
     pub const fn from_units(units: u64) -> Self {
         Self(units)
     }
@@ -86,13 +84,12 @@ impl DiskTime {
         self.0
     }
 
-    /// The disk time of `nanos` nanoseconds.
+    /// The amount of `nanos` nanoseconds, at most [`DiskTime::MAX`].
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos.saturating_mul(Self::UNITS_PER_NANO))
     }
 
-    /// Whole nanoseconds, rounded up, so that a wait of that length is never
-    /// too short.
+    /// The amount in whole nanoseconds, rounded up so that a wait of that length is never too short.
     pub const fn as_nanos_ceil(self) -> u64 {
         self.0.div_ceil(Self::UNITS_PER_NANO)
     }
