@@ -1,4 +1,4 @@
-//! The group's atomics under every interleaving of two or three threads:
+//! The atomics of a group under every interleaving of two or three threads:
 //! `RUSTFLAGS="--cfg loom" cargo test -p forebay-core --release --lib loom_tests`.
 
 use alloc::vec::Vec;
@@ -135,7 +135,7 @@ fn a_class_that_wakes_on_two_shards_catches_up_once() {
             })
             .collect();
         let starts: Vec<u64> = shards.into_iter().map(|shard| shard.join().unwrap()).collect();
-        // one of the two may start before the other has made it catch up
+        // one of the two may start before the other has raised the tag
         assert!(starts.iter().any(|&start| start >= 1_000), "{starts:?}");
         assert!(tree.node(class).tag() >= 1_000);
     });
@@ -171,7 +171,7 @@ fn a_class_is_removed_or_takes_work_and_never_both() {
             };
             let queued = tree.wake(class, NO_CREDIT).is_ok();
             if queued {
-                // nobody else has the place while there is work
+                // no other class has the slot while there is work
                 assert_eq!(tree.live(class).map(|node| node.shares()), Ok(10));
                 tree.sleep(class.node());
             }

@@ -9,7 +9,7 @@ use forebay_core::{DiskModel, DiskRates, GroupConfig, IoGroup, Limits, Op, Outco
 struct Counting;
 
 thread_local! {
-    /// Those of this thread: the one that runs the tests makes some of its own.
+    /// Allocations of this thread. The thread that runs the tests has some of its own.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 

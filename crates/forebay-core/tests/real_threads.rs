@@ -1,4 +1,4 @@
-//! Queues that real threads drive, over a disk that sleeps. A thread runs when the host lets it, which
+//! Queues that real threads drive, with a disk that sleeps. A thread runs when the host lets it, which
 //! no virtual clock imitates well.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -15,20 +15,20 @@ use forebay_core::{
 
 const IOPS: u64 = 20_000;
 const SERVICE_NANOS: u64 = 1_000_000_000 / IOPS;
-/// What an answer takes beyond that.
+/// The latency of the disk beyond the service time, in nanoseconds.
 const LATENCY_NANOS: u64 = 100_000;
 const LENGTH: Duration = Duration::from_secs(1);
-/// Of each thread: the shares of its class, and how many requests it has at a time.
+/// For each thread, the shares of its class, and its number of requests at a time.
 const THREADS: [(u32, usize); 2] = [(700, 1), (100, 64)];
 const ATTEMPTS: usize = 3;
 
-/// Serves one request after the other, and does so while nobody looks.
+/// Serves one request after the other, even while no thread polls.
 struct Disk {
     free_at: AtomicU64,
 }
 
 impl Disk {
-    /// When a request is answered that begins at `now`.
+    /// The completion time of a request that arrives at `now`, in nanoseconds.
     fn answers_at(&self, now: u64) -> u64 {
         let serve = |free_at: u64| Some(free_at.max(now) + SERVICE_NANOS);
         let began = self.free_at.fetch_update(Ordering::AcqRel, Ordering::Acquire, serve).unwrap();
@@ -36,7 +36,7 @@ impl Disk {
     }
 }
 
-/// What both threads have in common.
+/// The state that both threads share.
 struct Host {
     begin: Instant,
     disk: Disk,
@@ -50,8 +50,8 @@ impl Host {
         1 + self.begin.elapsed().as_nanos() as u64
     }
 
-    /// Drives a queue until it is over. Returns the number of requests that were served, and for how
-    /// long the thread waited for a processor.
+    /// Drives a queue until the end of the run. Returns the number of requests served, and the time for
+    /// which the thread waited for a processor.
     fn drive(&self, queue: &mut IoQueue, group: &IoGroup, index: usize) -> (u64, Duration) {
         let (shares, requests) = THREADS[index];
         let class = group.add_class(None, shares).unwrap();
@@ -91,13 +91,13 @@ impl Host {
     }
 }
 
-/// For how long the calling thread was ready to run and did not, in all; zero where that is not known.
+/// The total time for which the calling thread was ready but did not run; zero if it is not known.
 fn waited_for_processor() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(stat.split(' ').nth(1).and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
 }
 
-/// Requests that the disk served, in thousandths of what it can; `None` if a thread waited for a
+/// The requests that the disk served, in thousandths of what it can. `None` if a thread waited for a
 /// processor for a fifth of the time.
 fn used(policy: Policy) -> Option<u64> {
     let rates = DiskRates {
@@ -136,7 +136,7 @@ fn used(policy: Policy) -> Option<u64> {
     })
 }
 
-/// One thread has most of the shares and a single request at a time, the other a backlog.
+/// One thread has most of the shares and a single request at a time, the other one has a backlog.
 #[test]
 fn two_threads_use_as_much_of_the_disk_as_without_a_scheduler() {
     let base_latency = Some(Duration::from_nanos(LATENCY_NANOS));

@@ -1,4 +1,4 @@
-//! Any sequence of verbs: random ones, and those that went wrong once.
+//! Programs of verbs: random ones, and those that have failed before.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

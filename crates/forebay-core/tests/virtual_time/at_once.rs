@@ -1,5 +1,5 @@
-//! Dispatching at once is queueing and polling, step for step: twins that are
-//! driven alike, but for that one verb, never differ.
+//! Dispatching at once equals queueing and polling, step for step. Twins that are driven alike, except
+//! for that verb, never differ.
 
 use forebay_core::{
     ClassId, EnqueueError, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op,
@@ -11,7 +11,7 @@ use crate::world::{by_figures, model};
 
 const CLASSES: usize = 4;
 const REQUESTS_MAX: u32 = 12;
-/// Waited for at the end, so that tags that differ show in the order.
+/// A wait at the end, so that different tags show in the order.
 const FINAL_NANOS: u64 = 50_000;
 
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ struct Twin {
     at_once: bool,
     in_disk: Vec<Vec<Ticket>>,
     queued: Vec<Vec<Ticket>>,
-    /// How many requests went at once.
+    /// The number of requests that were dispatched at once.
     passed: usize,
 }
 
@@ -109,7 +109,7 @@ impl Twin {
                 let Some(at) = pick.checked_rem(self.in_disk[shard].len()) else { return };
                 let ticket = self.in_disk[shard].remove(at);
                 let outcome = if ok { Outcome::Done } else { Outcome::Failed };
-                // it fails for both if the class was replaced
+                // it fails for both twins if the class was replaced
                 let _ = self.queues[shard].complete(now, ticket, outcome);
             }
             Step::Cancel { shard, pick } => {
@@ -133,7 +133,7 @@ impl Twin {
         }
     }
 
-    /// Whether a request went at once; else it is queued.
+    /// Whether a request was dispatched at once; otherwise it is queued.
     fn arrive(
         &mut self,
         now: Time,
@@ -173,7 +173,7 @@ impl Twin {
         }
     }
 
-    /// Asserts that all that can be seen of both is equal.
+    /// Asserts that all visible state of both is equal.
     fn assert_equals(&mut self, other: &mut Self, now: Time, step: &Step) {
         let group = |twin: &Self| {
             let io = &twin.group;

@@ -1,4 +1,4 @@
-//! What a group finds out about a disk of which only the rates were said.
+//! What a group learns about a disk of which only the rates were stated.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ use crate::world::{Client, MILLI, SECOND, World, by_figures, model};
 const COST: u64 = 10_000;
 const GOAL: u64 = 750_000;
 
-/// A disk that serves one request after the other in `slowness` times their
-/// cost and answers `latency` later, and an engine that sleeps until it does.
+/// A disk that serves one request after the other in `slowness` times their cost, and answers `latency`
+/// later. Its engine sleeps until then.
 struct Bed {
     queue: IoQueue,
     group: IoGroup,
@@ -56,7 +56,7 @@ impl Bed {
         }
     }
 
-    /// Runs until `end`; `refills` if what is done is queued again.
+    /// Runs until `end`. With `refills`, each completed request is queued again.
     fn run(&mut self, end: u64, refills: bool) {
         self.disk_nanos_max = 0;
         while self.now < end {
@@ -90,7 +90,7 @@ fn a_disk_slower_than_its_model_does_not_make_its_own_goal_run_away() {
         for _ in 0..15 {
             bed.enqueue(5_000);
             bed.run(bed.now + 2 * SECOND * slowness / 10 + SECOND, false);
-            // a quarter of the window that was asked for, this many times slower
+            // a quarter of the requested window, `slowness` times slower
             let most = GOAL.max(bed.latency + GOAL / 2 * slowness);
             assert!(bed.goal() <= most, "{slowness} x slower: {} ns", bed.goal());
         }
@@ -118,7 +118,7 @@ fn a_disk_that_answers_late_is_known_from_light_load_but_nothing_is_believed_abo
     }
 }
 
-/// Each waits for its turn, is held for `held` and says so later.
+/// Each permit waits for its turn, is held for `held`, and is reported later.
 #[test]
 fn how_long_its_owner_holds_a_permit_is_not_taken_for_the_disks_latency() {
     for held_ms in [1, 5, 20, 100] {

@@ -1,5 +1,5 @@
-//! Threads that run for a short while and then wait for a processor, as on a host with many more of them
-//! than processors. All of a program's threads are late in turns, and none is idle.
+//! Threads that run for a short while and then wait for a processor, as on a host with many more
+//! threads than processors. All threads of the program are late in turns, and none is idle.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use forebay_core::{ClassId, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy, 
 
 use crate::world::{MILLI, SECOND, model, next_random};
 
-/// What the disk answers later than it serves, in nanoseconds.
+/// The latency of the disk beyond the service time, in nanoseconds.
 const LATENCY: u64 = 88_000;
 const SHARDS: usize = 2;
-/// Reads of 4 KiB arrive one after this time, in nanoseconds, in each shard.
+/// The time between reads of 4 KiB on each shard, in nanoseconds.
 const ARRIVAL: u64 = 500_000;
-/// Writes of 128 KiB that each shard always has unfinished.
+/// The number of unfinished writes of 128 KiB on each shard.
 const BACKLOG: usize = 32;
 
-/// Nanoseconds for which a thread runs, and for which it then waits: from one number to the other.
+/// The ranges of the times for which a thread runs, and then waits, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Slices {
     runs: (u64, u64),
@@ -25,11 +25,11 @@ struct Slices {
 
 #[derive(Clone, Copy, Debug)]
 struct Measured {
-    /// What the disk did of what it could, in thousandths.
+    /// The use of the disk, in thousandths.
     used: u64,
-    /// Of the time in the disk, in nanoseconds.
+    /// The 99th percentile of the time in the disk, in nanoseconds.
     p99: u64,
-    /// The disk time of the shard with less of it, in thousandths of half of the total.
+    /// The disk time of the shard that got less, in thousandths of half of the total.
     least: u64,
 }
 
@@ -103,7 +103,7 @@ impl Host {
         }
     }
 
-    /// Runs for this number of nanoseconds.
+    /// Runs for `nanos` nanoseconds.
     fn measure(&mut self, nanos: u64) -> Measured {
         let (served, end) = (self.served, self.now + nanos);
         self.in_disk.clear();
@@ -134,7 +134,7 @@ impl Host {
             let read_before = before(&shard.queue, shard.reads);
             let Some(ticket) = shard.queue.poll_dispatch(time) else { break };
             let is_read = before(&shard.queue, shard.reads) > read_before;
-            // a third faster than the model says
+            // a third faster than the model
             let cost = if is_read { 16_700 } else { 187_000 } * 3 / 4;
             self.disk_free_at = self.disk_free_at.max(now) + cost;
             self.served[index] += cost;
@@ -151,7 +151,7 @@ impl Host {
         self.wake(index, alarm);
     }
 
-    /// The thread of a shard is ready to run at `at`.
+    /// Makes the thread of a shard ready to run at `at`.
     fn wake(&mut self, index: usize, at: u64) {
         if let Some(Slices { runs, waits }) = self.slices[index] {
             while at >= self.shards[index].wait_ends {
@@ -184,7 +184,7 @@ fn pace_window() -> Policy {
     Policy::PaceWindow { latency_goal: Duration::ZERO, base_latency }
 }
 
-/// Where no absence is bridged it is 0.38 to 0.46 of what no scheduler gets.
+/// Without bridging, the disk does 0.38 to 0.46 of what it does without a scheduler.
 #[test]
 fn absences_of_all_threads_are_bridged() {
     for (runs, waits, used_least, served_least) in
@@ -213,8 +213,8 @@ fn absences_of_one_thread_are_not_bridged() {
     }
 }
 
-/// In some runs trials have found that a larger window does more while threads were away. It takes more
-/// trials to undo that: those runs do not count.
+/// Excluded are runs in which trials found that a larger window does more while threads were absent. It
+/// takes more trials to undo that.
 #[test]
 fn a_tenth_of_a_second_after_the_last_absence_the_window_binds_again() {
     let slices = Slices { runs: (MILLI / 10, 3 * MILLI), waits: (MILLI, 10 * MILLI) };

@@ -23,7 +23,7 @@ fn reads(shard: usize, class: ClassId, len: u64) -> Client {
     Client { shard, class, op: Op::Read, len, pause: 0 }
 }
 
-/// Milliseconds until `queue` dispatches `wanted`, polled each millisecond.
+/// The milliseconds until `queue` dispatches `wanted`, if it is polled each millisecond.
 fn waits_for(queue: &mut IoQueue, now: u64, wanted: Ticket) -> u64 {
     let goes = |&ms: &u64| {
         std::iter::from_fn(|| queue.poll_dispatch(at(now + ms * MILLI))).any(|t| t == wanted)
@@ -31,7 +31,7 @@ fn waits_for(queue: &mut IoQueue, now: u64, wanted: Ticket) -> u64 {
     (0..20_000).find(goes).unwrap_or(u64::MAX)
 }
 
-/// A class that has used much of the disk through `queue`, and is gone.
+/// A removed class that has used much of the disk through `queue`.
 fn a_class_that_was(group: &IoGroup, parent: Option<ClassGroupId>, queue: &mut IoQueue) -> ClassId {
     let class = group.add_class(parent, 1).unwrap();
     for step in 0..2_000 {
@@ -58,7 +58,7 @@ fn a_class_in_a_reused_place_starts_at_its_new_parents_time() {
             assert_eq!(late.index(), gone.index());
             let other = world.group.add_class(after, shares).unwrap();
             world.now = 10 * SECOND;
-            // who comes first sets its parent's time, and so would hide a tag that is wrong
+            // the first class sets the virtual time of its parent, which would hide a wrong tag
             (0..shards).for_each(|shard| world.clients(8, reads(shard, other, 4096)));
             world.run_until(11 * SECOND);
             let used_alone = world.consumption(other);
@@ -95,7 +95,7 @@ fn a_changed_limit_holds_from_then_on_whatever_was_owed() {
             }
             world.group.set_limits(class, &limits).unwrap();
             let waited = waits_for(queue, 20 * MILLI, second);
-            // a burst under the new limit may still be owed
+            // a burst under the new limit may be in debt still
             assert!(waited <= 11, "{limits:?}, throttled {throttled}: {waited} ms");
         }
     }
@@ -143,8 +143,8 @@ fn a_new_class_owes_nothing_for_the_one_that_had_its_place() {
     }
 }
 
-/// Milliseconds until a class of `first` shares is served, once it has `then`
-/// of them, alongside another of 1000 that has a backlog on all shards.
+/// The milliseconds until a class of `first` shares is served, after its shares are changed to `then`.
+/// Another class of 1000 shares has a backlog on all shards.
 fn served_after(shards: usize, in_groups: bool, (first, then): (u32, u32)) -> u64 {
     let policy = Policy::pace_window();
     let mut world = World::new(model(5_000, 500_000_000), policy, shards);
@@ -176,7 +176,7 @@ fn raised_shares_count_for_what_was_used_already() {
         for in_groups in [false, true] {
             for shares in [(1, 1000), (10, 1000), (100, 1000)] {
                 let ms = served_after(shards, in_groups, shares);
-                // 16 MiB are 34 ms of the disk: twice that, and a turn
+                // 16 MiB take the disk 34 ms: allow for twice that, and a turn
                 assert!(ms <= 100, "{shards} shards, groups {in_groups}, {shares:?}: {ms} ms");
             }
         }
@@ -187,7 +187,7 @@ fn raised_shares_count_for_what_was_used_already() {
 fn shares_hold_where_tags_begin_anew() {
     const COST: u64 = 1 << 52;
     const SHARES: [u32; 3] = [3, 1, 4];
-    // so much disk time that the tags go round one and a half times
+    // enough disk time that the tags wrap one and a half times
     const ROUNDS: u64 = 3 * (1 << 60) / COST;
     for (shards, nested) in [(1, false), (1, true), (2, false), (2, true)] {
         let curve = || CostCurve::flat(DiskTime::from_units(COST));
@@ -252,7 +252,7 @@ fn the_first_request_of_a_class_that_is_split_counts() {
     }
 }
 
-/// Three shards; the first holds the whole window, and the second waits.
+/// Three shards: the first holds the whole window, and the second waits.
 fn a_full_window(policy: Policy) -> (World, IoQueue) {
     let mut world = World::new(model(10_000, 1_000_000_000), policy, 3);
     let class = world.group.add_class(None, 100).unwrap();
@@ -263,7 +263,7 @@ fn a_full_window(policy: Policy) -> (World, IoQueue) {
     for ms in 1..20 {
         while nested.poll_dispatch(at(ms * MILLI)).is_some() {}
     }
-    // both have looked at what has changed
+    // both have applied the changes
     for shard in &mut world.shards {
         assert_eq!(shard.queue.poll_dispatch(at(20 * MILLI)), None);
     }
@@ -273,7 +273,7 @@ fn a_full_window(policy: Policy) -> (World, IoQueue) {
     (world, nested)
 }
 
-/// Policies with a window, in disk time and otherwise.
+/// Policies with a window, in disk time or in other units.
 const WINDOWS: [Policy; 3] = [
     Policy::pace_window(),
     Policy::Concurrency { requests: 15 },

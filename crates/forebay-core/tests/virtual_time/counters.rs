@@ -1,4 +1,4 @@
-//! What the counters of queues say of a disk and of its model.
+//! What the counters of queues show about a disk and its model.
 
 use forebay_core::{Blocked, Limits, Op, Outcome, Policy, QueueCounters, Time};
 
@@ -10,9 +10,8 @@ fn merged(world: &World) -> QueueCounters {
     totals
 }
 
-/// The part of the time in which the rate was used up and the disk nearly empty,
-/// as its queues saw it, with a backlog on a disk of this many percent of its model's
-/// service times.
+/// The fraction of the time in which the pace was used up and the disk nearly empty, by the counters of
+/// the queues. They have a backlog on a disk with `slowness` percent of the service times of its model.
 fn nearly_empty(world: &mut World, slowness: u64, latency: u64, len: u64) -> f64 {
     let class = world.group.add_class(None, 100).unwrap();
     (world.disk.slowness, world.disk.latency) = (slowness, latency);
@@ -28,7 +27,7 @@ fn nearly_empty(world: &mut World, slowness: u64, latency: u64, len: u64) -> f64
 fn a_model_that_is_too_slow_uses_up_the_rate_while_the_disk_is_empty() {
     for shards in [1, 2, 4] {
         for (iops, latency) in [(100_000, 50_000), (10_000, MILLI / 10), (200, MILLI / 10)] {
-            // of several shards one is ahead of the others for a part of the time
+            // of several shards, one leads the others for part of the time
             let least = if shards == 1 { 0.3 } else { 0.15 };
             for (slowness, wanted) in [(10, least..1.01), (120, 0.0..0.02), (200, 0.0..0.02)] {
                 for len in [4096, 131_072] {
@@ -70,7 +69,7 @@ fn only_misaligned_requests_are_counted_as_misaligned() {
     ] {
         queue.enqueue(now, class, op.at(offset), len).unwrap();
     }
-    // who does not say where it begins is not judged
+    // a request without a position does not count as misaligned
     queue.enqueue(now, class, Op::Write, 1000).unwrap();
     assert_eq!(queue.class(class).unwrap().misaligned, [1, 2, 0, 0]);
     assert_eq!(queue.class(class).unwrap().bytes_in_disk, 0);

@@ -1,4 +1,4 @@
-//! Discards: few are in the disk at once, and all have their turns.
+//! Discards: few are in the disk at once, and all get their turn.
 
 use forebay_core::{
     CostCurve, DISCARDS_MAX, DiskModel, IoGroup, IoQueue, Op, Outcome, Policy, Ticket, Time,
@@ -6,7 +6,7 @@ use forebay_core::{
 
 use crate::world::{Client, MILLI, SECOND, World, by_figures, model};
 
-/// A disk of 10,000 operations and 1 GB per second, 200 us per discard and 5 ms per GiB.
+/// A disk with 10,000 operations and 1 GB per second, 200 us per discard and 5 ms per GiB.
 fn disk() -> DiskModel {
     model(10_000, 1_000_000_000).with_discard(CostCurve::sum(5_000, 200 << 30).unwrap())
 }
@@ -43,7 +43,7 @@ fn no_more_than_two_are_in_the_disk_and_all_shards_take_turns() {
         let done: Vec<_> = world.shards.iter().map(done).collect();
         let (least, most) = (done.iter().min().unwrap(), done.iter().max().unwrap());
         assert!(most * 10 <= least * 13, "{shards} shards, {late} ns late: {done:?}");
-        // two of them keep a disk busy that answers 50 us late, if those who wait come soon
+        // two of them keep a disk busy that answers 50 us late, if the waiting shards poll soon
         let total: u64 = done.iter().sum();
         assert!(total > 6_000 || late > 0, "{shards} shards: {done:?} of 9,700");
     }
@@ -80,7 +80,7 @@ fn permits_that_were_given_up_or_whose_queue_was_dropped_do_not_count() {
     }
     let first = dispatched(&mut queues[0], 1);
     assert_eq!((first.len(), dispatched(&mut queues[1], 1).len()), (2, 0));
-    // the disk never answers
+    // the disk never completes any
     let mut went = [2, 0];
     for step in 1..100_000 {
         for (queue, went) in queues.iter_mut().zip(&mut went) {
@@ -93,7 +93,7 @@ fn permits_that_were_given_up_or_whose_queue_was_dropped_do_not_count() {
         }
     }
     assert_eq!(went, [6, 6]);
-    // late answers free no place twice
+    // late completions free no place twice
     let now = at(200 * SECOND);
     for ticket in first {
         assert!(queues[0].complete(now, ticket, Outcome::Done).unwrap().overdue);

@@ -1,4 +1,4 @@
-//! Requests that do not come back, shards that vanish, clocks that jump.
+//! Requests that never complete, shards that vanish, and clocks that jump.
 
 use forebay_core::{ClassId, IoQueue, Op, Outcome, Policy, Ticket, Time};
 
@@ -16,7 +16,7 @@ fn fill(queue: &mut IoQueue, class: ClassId, count: usize) {
     }
 }
 
-/// Polls every millisecond; returns what was dispatched.
+/// Polls every millisecond. Returns the dispatched requests.
 fn dispatch(queue: &mut IoQueue, from_ms: u64, to_ms: u64) -> Vec<Ticket> {
     let mut dispatched = Vec::new();
     for ms in from_ms..to_ms {
@@ -74,7 +74,7 @@ fn requests_that_hang_make_way_for_others_that_do_not() {
     assert_eq!(queue.class(class).unwrap().errors, 15);
 }
 
-/// The first `bad` places of the table hang, all else is done in a millisecond.
+/// The first `bad` slots of the table hang, all other requests take a millisecond.
 fn serve_all_but(bad: usize, queue: &mut IoQueue, from_ms: u64, to_ms: u64) {
     let mut sent = Vec::new();
     for ms in from_ms..to_ms {
@@ -98,7 +98,7 @@ fn a_class_that_fills_each_window_with_what_hangs_leaves_others_their_share() {
         serve_all_but(bad, queue, 1, 200);
         let before = served(queue);
         serve_all_but(bad, queue, 200, 1_200);
-        // a poll per millisecond uses 8 of the 10 that the disk could do
+        // a poll per millisecond uses 8 of the 10 requests that the disk could serve
         let share = 8_000 * u64::from(others) / u64::from(shares + others);
         let case = format!("{bad} bad, {shares} shares alongside {others}");
         let got = served(queue) - before;
@@ -123,7 +123,7 @@ fn a_full_window_wakes_a_shard_that_has_nothing_in_the_disk() {
     fill(&mut world.shards[0].queue, class, 15);
     let mut sent = dispatch(&mut world.shards[0].queue, 1, 20);
     assert_eq!(sent.len(), 15);
-    // not owed anything that the others took
+    // the class is owed none of the disk time of the others
     let light = world.group.add_class(None, 1).unwrap();
     fill(&mut world.shards[1].queue, light, 1);
     assert_eq!(dispatch(&mut world.shards[1].queue, 20, 21).len(), 0);
@@ -135,7 +135,7 @@ fn a_full_window_wakes_a_shard_that_has_nothing_in_the_disk() {
     assert!(world.shards[1].queue.poll_dispatch(now).is_some());
 }
 
-/// Two of its own hang, so no completion will ever have it look again.
+/// Two of its own requests hang, so no completion will ever let it poll again.
 #[test]
 fn a_shard_whose_requests_hang_is_woken_for_the_room_that_others_free() {
     let (mut world, class) = queues(2);
@@ -144,7 +144,7 @@ fn a_shard_whose_requests_hang_is_woken_for_the_room_that_others_free() {
     fill(&mut world.shards[1].queue, class, 100);
     let mut sent = dispatch(&mut world.shards[1].queue, 2, 5);
     assert_eq!(sent.len(), 13);
-    // not owed anything that the others took
+    // the class is owed none of the disk time of the others
     let light = world.group.add_class(None, 1).unwrap();
     fill(&mut world.shards[0].queue, light, 1);
     let asked = Time::from_nanos(5 * MILLI);
@@ -162,7 +162,7 @@ fn a_shard_looks_again_when_its_requests_should_have_come_back() {
     fill(&mut world.shards[0].queue, class, 100);
     let queue = &mut world.shards[0].queue;
     assert_eq!(dispatch(queue, 1, 3).len(), 15);
-    // two windows of 1.5 ms after the last one went
+    // two windows of 1.5 ms after the last dispatch
     let silent = Time::from_nanos(5 * MILLI);
     assert_eq!(queue.poll_timeout(Time::from_nanos(2 * MILLI)), Some(silent));
     assert!(queue.poll_dispatch(silent).is_none());
@@ -198,7 +198,7 @@ fn a_clock_that_jumps_back_or_far_ahead_loses_nothing() {
     for now in [SECOND, 3, far, 5 * SECOND, 0, far + 1] {
         serve(now);
     }
-    // once the clock is past where it has been, it counts again
+    // once the clock is past its old value, it counts again
     for ms in 0..100 {
         serve(far + ms * MILLI);
     }

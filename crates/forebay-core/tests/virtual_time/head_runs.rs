@@ -10,9 +10,9 @@ use forebay_core::{
 use crate::world::{MILLI, SECOND, model};
 
 const LEN: u64 = 128 << 10;
-/// Of 128 KiB at 100 MB/s.
+/// The disk time of 128 KiB at 100 MB/s, in nanoseconds.
 const BYTES: u64 = 1_310_720;
-/// Requests of the stream that wait or are in the disk.
+/// The number of requests of the stream that wait or are in the disk.
 const DEPTH: usize = 12;
 
 fn hard_disk() -> DiskModel {
@@ -27,13 +27,13 @@ struct Bed {
     classes: [ClassId; 2],
     now: u64,
     in_disk: VecDeque<Ticket>,
-    /// Requests of the stream that were queued, and that went.
+    /// The numbers of requests of the stream that were queued, and dispatched.
     queued: u64,
     went: u64,
 }
 
 impl Bed {
-    /// A stream that has had the disk for itself for `steps` requests.
+    /// A stream that has had the disk to itself for `steps` requests.
     fn new(model: DiskModel, shares: [u32; 2], steps: u64) -> Self {
         let mut config = GroupConfig::new(model, Policy::pace_window());
         config.shards_max = 2;
@@ -50,8 +50,8 @@ impl Bed {
         Time::from_nanos(self.now)
     }
 
-    /// The disk does a request of the stream, which may send another one. Whether the shard of
-    /// the reads is woken.
+    /// Serves a request of the stream. With `sends` the stream queues another one. Returns whether the
+    /// shard of the reads is woken.
     fn step(&mut self, sends: bool) -> bool {
         self.now += BYTES;
         let now = self.at();
@@ -80,7 +80,7 @@ impl Bed {
     }
 }
 
-/// Disk time of the stream that goes before a read which comes at the worst moment.
+/// The most disk time of the stream that is dispatched before a read arriving at the worst time.
 fn longest_wait(model: &DiskModel, shares: [u32; 2]) -> u64 {
     let wait_from = |steps| {
         let mut bed = Bed::new(model.clone(), shares, steps);
@@ -117,7 +117,7 @@ fn a_run_ends_with_its_stream() {
         let woken = (0..2 * DEPTH).find(|_| bed.step(false));
         woken.map(|_| bed.stream.len())
     };
-    // with 12 requests, which are less than a run, where one has just begun
+    // with 12 requests, fewer than in a run, after one has just begun
     assert!((400..440).any(|steps| woken_with(steps) == Some(0)), "when its last one is done");
 }
 
@@ -140,7 +140,7 @@ fn a_stream_waits_for_what_is_in_the_disk() {
         in_disk += std::iter::from_fn(|| bed.read_goes().then_some(())).count();
     }
     let before = bed.went;
-    // 13 ms: it waits for them for at most 50 ms after its turn
+    // 13 ms: the stream waits for the reads for at most 50 ms after its turn
     (0..10).for_each(|_| _ = bed.step(true));
     assert_eq!(bed.went, before, "it would make the disk leave them alone");
 }

@@ -1,8 +1,7 @@
-//! Shards that turn rarely or irregularly alongside one that always has work and always polls.
+//! Shards that poll rarely or irregularly, next to one that always has work and always polls.
 //!
-//! Of the disk time that the disk really did, a late shard gets its share, as far as it asked for
-//! it and one goal per turn goes. The disk does not wait for it, and requests do not wait in the
-//! disk.
+//! A late shard gets its share of the disk time that the disk really did, limited by what it asked for
+//! and by one goal per turn. The disk does not wait for it, and requests do not wait in the disk.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,24 +14,23 @@ use forebay_core::{
 use crate::world::{MILLI, SECOND, model, next_random};
 
 const LEN: u64 = 4096;
-/// Of requests of that length, on a disk of 20,000 operations per second.
+/// The disk time of these requests, on a disk of 20,000 operations per second.
 const COST: u64 = 50_000;
 const BACKLOG: usize = 400;
-/// Turns' worth of requests that a late shard lets wait at most.
+/// The most requests that a late shard lets wait, in turns.
 const ASKS_WAITING_MAX: u32 = 8;
-/// The goal in every run: what a late shard is served of its due, and the disk's use.
+/// The aims in every run: the part of its due that a late shard is served, and the use of the disk.
 const SERVED_PERCENT: u64 = 90;
 const BUSY_PERCENT: u64 = 98;
 
-/// When a shard has its turns.
+/// The times of the turns of a shard.
 #[derive(Clone, Copy, Debug)]
 enum Turns {
-    /// On every event and alarm, with a backlog that never ends.
+    /// On every event and timer, with a backlog that never ends.
     Prompt,
-    /// After this many nanoseconds, from one number to the other, whatever else happens.
+    /// After a random time between these two, in nanoseconds, regardless of events.
     Late(u64, u64),
-    /// As prompt as the first, but for one turn in this many, after which it is away for this many
-    /// nanoseconds.
+    /// Like `Prompt`, but after one turn in `.0` the shard is absent for `.1` nanoseconds.
     Flaky(u64, u64),
 }
 
@@ -40,25 +38,24 @@ struct Shard {
     queue: IoQueue,
     class: ClassId,
     turns: Turns,
-    /// Requests that a late shard makes in each turn.
+    /// The requests that a late shard enqueues in each turn.
     asks: u32,
     next: u64,
     done: VecDeque<Ticket>,
-    /// What it could have had in its turns so far, in nanoseconds of disk time.
+    /// The disk time due to it in its turns so far, in nanoseconds.
     due: u64,
     last: u64,
     away_until: u64,
 }
 
-/// What a run is made of.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// The shares of the class of each shard, the prompt one first; one class for all if equal to
-    /// 0.
+    /// The shares of the class of each shard, the prompt one first. With 0, all shards have one class.
     shares: &'static [u32],
     turns: Turns,
     asks: u32,
-    /// Of the time that the model states, in percent.
+    /// The time that the disk takes, in percent of the model.
     disk_takes: u64,
     latency: u64,
     seed: u64,
@@ -69,11 +66,11 @@ struct Loops {
     run: Run,
     shards: Vec<Shard>,
     goal: u64,
-    /// When each request is done, in order, and whose it is.
+    /// The completion time of each request, in order, and its shard.
     disk: VecDeque<(u64, usize, Ticket)>,
     disk_free_at: u64,
     busy: u64,
-    /// For how long each request was in the disk, in nanoseconds.
+    /// The time of each request in the disk, in nanoseconds.
     in_disk: Vec<u64>,
     random: u64,
     now: u64,
@@ -120,7 +117,7 @@ impl Loops {
         }
     }
 
-    /// The late shards begin to ask, each at a time of its own.
+    /// Starts the requests of the late shards, each at another time.
     fn begin(&mut self) {
         for shard in 1..self.shards.len() {
             let at = self.now + self.random(0, 2 * self.run.turns.pause_max());
@@ -198,7 +195,7 @@ impl Loops {
         self.shards[shard_index].last = self.now;
     }
 
-    /// What a late shard may have in a turn after so long a time: its share of what the disk did,
+    /// The disk time due to a late shard after `nanos`, in nanoseconds: its share of what the disk did,
     /// at most one goal, and at most what it asks for.
     fn due_in(&self, nanos: u64) -> u64 {
         let shares = self.run.shares;
@@ -226,7 +223,7 @@ impl Loops {
 }
 
 impl Turns {
-    /// Whether a shard turns when something happens, unless it is away.
+    /// Whether a shard polls on events, unless it is absent.
     fn follow_events(&self) -> bool {
         !matches!(self, Self::Late(..))
     }
@@ -258,14 +255,14 @@ impl Shard {
     }
 }
 
-/// What a run shows.
+/// The results of a run.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
-    /// The least that a late shard was served of its due, in percent.
+    /// The least part of its due that a late shard was served, in percent.
     served: u64,
-    /// The disk's use, in percent.
+    /// The use of the disk, in percent.
     used: u64,
-    /// How long 99 % of requests were in the disk at most, in nanoseconds.
+    /// The 99th percentile of the time in the disk, in nanoseconds.
     in_disk_p99: u64,
 }
 
@@ -292,13 +289,14 @@ fn outcome(run: Run) -> Measured {
     Measured { served, used: done * 100 / length, in_disk_p99 }
 }
 
-/// What the runs of a sweep may miss.
+/// The bounds on the misses of the runs of a sweep.
 struct Bounds {
-    /// Runs in which a late shard is served less than 90 % of its due, and the least of them.
+    /// The number of runs in which a late shard is served less than 90 % of its due, and the least
+    /// value.
     unserved: (usize, u64),
-    /// Runs in which the disk is used to less than 98 %, and the least of them.
+    /// The number of runs in which the disk is used to less than 98 %, and the least value.
     idle: (usize, u64),
-    /// Mean of the runs' p99 in the disk, in microseconds.
+    /// The mean over the runs of the p99 time in the disk, in microseconds.
     in_disk_p99: u64,
 }
 
@@ -320,7 +318,7 @@ fn sweep(runs: impl Iterator<Item = Run>, bounds: &Bounds) {
     assert!(in_disk_p99 <= bounds.in_disk_p99, "{in_disk_p99}");
 }
 
-/// Turns of these, disks so much slower, requests per turn, and latencies of the idle disk.
+/// Runs over these turns, several slow disks, requests per turn, and latencies of the idle disk.
 fn runs(shares: &'static [u32], turns: &[(u64, u64)]) -> impl Iterator<Item = Run> {
     let mut runs = Vec::new();
     for &(from, to) in turns {
@@ -389,8 +387,8 @@ fn several_shards_that_turn_rarely_have_their_shares() {
     );
 }
 
-/// By trials, and without a latency goal, windows are a tenth of those by the figures. Of the runs
-/// above, those with 4 requests per turn on the fastest and the fourth disk.
+/// Runs with trials and without a latency goal: windows are a tenth of those by the figures. Of the
+/// runs above, those with 4 requests per turn on the fastest and the fourth disk.
 fn by_trials(shares: &'static [u32]) -> impl Iterator<Item = Run> {
     let is_one_of = |run: &Run| run.asks == 4 && matches!(run.disk_takes, 100 | 110);
     runs(shares, &REGULAR).filter(is_one_of).map(|run| Run { control: Control::Adaptive, ..run })
@@ -410,8 +408,8 @@ fn by_trials_a_class_on_a_shard_that_turns_rarely_has_its_share() {
     );
 }
 
-/// Each has its turn a short while after the one before. They once let the next one go first, and
-/// had nothing for ever.
+/// Each shard has its turn a short while after the one before. They once let the next one go first, and
+/// none was ever served.
 #[test]
 fn by_trials_late_shards_that_turn_one_after_another_do_not_wait_for_each_other() {
     sweep(

@@ -1,7 +1,7 @@
-//! All shards have a backlog, and none wakes in time: a host short of processors.
+//! All shards have a backlog, and all threads wake late: a host short of processors.
 //!
-//! The pace makes up for the budget that is lost while requests wait for a thread, one effective
-//! goal for each late poll. The window still limits the work in the disk.
+//! The pace makes up for budget that is lost while requests wait for a thread, by one effective goal
+//! per late poll. The window still limits the work in the disk.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const LEN: u64 = 4096;
 const BACKLOG: usize = 400;
 const LATENCY: u64 = 100_000;
 
-/// How late a thread runs after it was woken.
+/// The delay of a thread after a wake-up.
 #[derive(Clone, Copy, Debug)]
 enum Late {
     /// From zero to this number of nanoseconds, uniformly distributed.
@@ -27,7 +27,8 @@ enum Late {
 
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// Of each shard: the shares of its class, and its requests, of which each is followed by another.
+    /// For each shard, the shares of its class and its number of requests, each followed by another
+    /// one.
     shards: &'static [(u32, usize)],
     iops: u64,
     late: Late,
@@ -35,12 +36,12 @@ struct Run {
 
 #[derive(Debug)]
 struct Measured {
-    /// Of the time, in thousandths.
+    /// The use of the disk over time, in thousandths.
     used: u64,
-    /// In the disk, in nanoseconds.
+    /// Percentiles of the time in the disk, in nanoseconds.
     p95: u64,
     p99: u64,
-    /// What the shard that got most got, in percent of what the least did.
+    /// The disk time of the shard that got most, in percent of that which got least.
     spread: u64,
 }
 
@@ -54,7 +55,7 @@ struct Shard {
 struct Host {
     run: Run,
     shards: Vec<Shard>,
-    /// When each request is done, in order, and whose it is.
+    /// The completion time of each request, in order, and its shard.
     disk: VecDeque<(u64, usize, Ticket)>,
     disk_free_at: u64,
     in_disk: Vec<u64>,
@@ -124,7 +125,7 @@ impl Host {
 }
 
 impl Late {
-    /// In nanoseconds.
+    /// The longest delay, in nanoseconds.
     fn max(self) -> u64 {
         match self {
             Self::UpTo(nanos) => nanos,
@@ -174,8 +175,8 @@ impl Shard {
     }
 }
 
-/// Least use in thousandths by how late threads are at most, in microseconds, for one thread and for
-/// several. Without what the pace makes up for, one thread had 1000, 988, 865, 730, 578 and 347.
+/// The least use in thousandths, by the longest delay of threads in microseconds, for one thread and
+/// for several. Without the credit of the pace, one thread had 1000, 988, 865, 730, 578 and 347.
 const USED: [(u64, u64, u64); 6] = [
     (100, 996, 996),
     (1000, 996, 996),
@@ -196,10 +197,10 @@ fn missed_pace_of_a_sleeping_thread_is_made_up_for() {
                 let run = Run { shards, iops, late: Late::UpTo(micros * MILLI / 1000) };
                 let seen = run.seen();
                 let least = if count == 1 { alone } else { shared };
-                // a disk that idles for a fifth of the time gives all what they ask for
+                // a disk that idles for a fifth of the time gives every shard what it asks for
                 let spread_max = if least >= 800 { 110 } else { 120 };
                 assert!(seen.used >= least && seen.spread <= spread_max, "{run:?}: {seen:?}");
-                // late shards may overdraw two goals each, four in all
+                // late shards may overdraw by two goals each, and by four together
                 let overdrawn = if count == 1 { 0 } else { window / 2 * (2 * count).min(4) as u64 };
                 assert!(seen.p95 <= promised + overdrawn / 2, "{run:?}: {seen:?}");
                 assert!(seen.p99 <= promised + overdrawn, "{run:?}: {seen:?}");
@@ -208,14 +209,14 @@ fn missed_pace_of_a_sleeping_thread_is_made_up_for() {
     }
 }
 
-/// How late a thread ran that slept for 0.1 ms, in microseconds: every twentieth of 20,000 times, in
-/// order, on a virtual machine with two idle processors.
+/// The delays of a thread that slept for 0.1 ms, in microseconds: every twentieth of 20,000, in order,
+/// on a virtual machine with two idle processors.
 const TIMERS: [u64; 20] =
     [33, 84, 88, 92, 94, 95, 97, 99, 100, 102, 103, 105, 107, 109, 112, 117, 129, 156, 197, 310];
-/// The same of threads that others wake: assumed, from 2 to 80, and not measured.
+/// The same for threads that others wake, from 2 to 80. These are assumed, and not measured.
 const WAKE_UPS: [u64; 12] = [2, 10, 14, 18, 22, 27, 32, 38, 45, 54, 66, 80];
 
-/// One shard has the larger part by its shares and one request at a time, the other a backlog.
+/// One shard has most of the shares and one request at a time, the other one has a backlog.
 #[test]
 fn threads_that_wake_as_late_as_real_ones_leave_nothing_of_the_disk_idle() {
     for micros in [&TIMERS[..], &WAKE_UPS] {
@@ -230,8 +231,8 @@ fn threads_that_wake_as_late_as_real_ones_leave_nothing_of_the_disk_idle() {
     }
 }
 
-/// It takes one answer per poll, and has a backlog that fills the window. Others once left nine tenths
-/// of the disk idle, as the shard had promised to poll.
+/// The shard takes one completion per poll, and has a backlog that fills the window. Others once left
+/// nine tenths of the disk idle, because the shard had promised to poll.
 #[test]
 fn the_disk_is_used_while_a_shard_stalls_for_a_few_milliseconds() {
     for (shards, one_in, least) in [(2, 20, 0.78), (8, 20, 0.97), (2, 2, 0.5)] {

@@ -1,4 +1,4 @@
-//! What counts for a latency target.
+//! The requests that count for a latency target.
 
 use core::time::Duration;
 
@@ -6,11 +6,11 @@ use forebay_core::{IoGroup, LatencyTarget, Op, Outcome, Policy, Time};
 
 use super::world::{by_figures, model};
 
-/// Requests that are under way at once.
+/// The number of requests in flight.
 const DEPTH: usize = 8;
 
-/// Whether the target holds after a second in which each read took `nanos`; `reaped` where the disk
-/// is known to have taken so long, and not only the owner of a permit.
+/// Whether the target holds after a second in which each read took `nanos`. With `reaped`, the disk is
+/// known to have taken that long, and not only the owner of a permit.
 fn holds(target: LatencyTarget, nanos: u64, reaped: bool) -> bool {
     let mut config = by_figures(model(100_000, 1_000_000_000), Policy::pace_window());
     config.latency_target = Some(target);

@@ -1,4 +1,4 @@
-//! The scheduler as its users see it, on a clock that is moved by hand.
+//! The scheduler as its users see it, on a virtual clock.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

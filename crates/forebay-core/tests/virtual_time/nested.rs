@@ -1,5 +1,4 @@
-//! Owners who hold a request in the disk while they ask for the next, and
-//! disks whose rates change.
+//! Owners that hold a request in the disk while they wait for the next, and disks whose rates change.
 
 mod limits;
 
@@ -9,15 +8,15 @@ use forebay_core::{ClassId, DiskTime, IoGroup, IoQueue, Op, Outcome, Policy, Tic
 
 use crate::world::{MILLI, SECOND, World, model};
 
-/// 10,000 requests of 4 KiB per second: 100 us each.
+/// A disk of 10,000 requests of 4 KiB per second: 100 us each.
 fn world(policy: Policy) -> World {
     World::new(model(10_000, 1_000_000_000), policy, 1)
 }
 
 const STEP: u64 = 10_000;
 
-/// A thread that takes one request of the class `held`, and while it holds that,
-/// `inner` others one after the other.
+/// A thread that takes one request of the class `held`, and `inner` others one after the other while it
+/// holds that.
 struct Owner {
     shard: usize,
     held: ClassId,
@@ -29,8 +28,8 @@ struct Owner {
     rounds: u64,
 }
 
-/// Owners, and a disk that serves one request after the other in their cost
-/// times `slowness` percent and answers 200 us later.
+/// Owners, and a disk that serves one request after the other in `slowness` percent of their cost, and
+/// answers 200 us later.
 struct Bed {
     group: IoGroup,
     queues: Vec<IoQueue>,
@@ -41,7 +40,7 @@ struct Bed {
     free_at: u64,
     now: u64,
     in_flight_max: DiskTime,
-    /// Which queues are to be polled.
+    /// Whether each queue is due to be polled.
     due: Vec<bool>,
 }
 
@@ -115,7 +114,7 @@ impl Bed {
                 let now = Time::from_nanos(self.now);
                 *due |= queue.poll_timeout(now).is_some_and(|at| at <= now);
             }
-            // whichever thread happens to be first
+            // any thread may be first
             let shards = self.due.len();
             let first = (self.now / STEP).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
             let first = first as usize % shards;
@@ -140,7 +139,7 @@ impl Bed {
             let cost = self.queues[shard].cost(Op::Read, this.len).as_nanos_ceil();
             self.free_at = self.free_at.max(self.now) + cost * self.slowness / 100;
             if this.inner > 0 && this.outer.is_none() {
-                // it goes on to the others with this one in its hands
+                // it continues with the others while it holds this one
                 this.outer = Some(ticket);
                 self.ask(owner);
             } else {
@@ -191,7 +190,7 @@ fn holders_who_wait_for_each_other_behind_a_blocked_head_get_on() {
             bed.owners(64, (shards - 1, heavy), 4096, 0);
             bed.run(20 * SECOND);
             let rounds: Vec<_> = bed.owners[..nested].iter().map(|one| one.rounds).collect();
-            // of two requests each; one share in 1001 is 200 requests in 20 s
+            // two requests each; one share in 1001 is 200 requests in 20 s
             let least = 80 / nested as u64;
             let case = format!("{policy:?}, {shards} shards, {nested} nested");
             assert!(rounds.iter().all(|rounds| *rounds >= least), "{case}: {rounds:?}");
@@ -199,9 +198,9 @@ fn holders_who_wait_for_each_other_behind_a_blocked_head_get_on() {
     }
 }
 
-/// ShardSet have the whole window, and nothing of it comes back: before any of it
-/// is given up as overdue, after 100 ms, what is before them in the order and
-/// then what they wait for has gone at the pace.
+/// Holders have the whole window, and none of their requests completes. Before any is given up as
+/// overdue, after 100 ms, the requests before the nested ones have been dispatched at the pace, and
+/// then the nested ones.
 #[test]
 fn holders_who_have_the_whole_window_go_on_behind_a_blocked_head() {
     let cases = [(1, 2, 1), (1, 2, 64), (1, 15, 64), (2, 2, 1), (2, 2, 64), (2, 15, 64)];
@@ -258,7 +257,7 @@ fn holders_get_the_share_of_their_class() {
             bed.run(11 * SECOND);
             let [held, plain] = [held, plain].map(|class| bed.consumption(class));
             let due = (held + plain) * f64::from(shares[0]) / f64::from(shares[0] + shares[1]);
-            // shards may lead each other by a goal, once
+            // shards may lead each other by one goal
             let request = bed.queues[0].cost(Op::Read, len).units() as f64;
             let off = (held - due).abs();
             let case = format!("{shards} shards, {shares:?} shares, {inner} of {len}");
@@ -340,14 +339,14 @@ fn a_holder_that_gives_up_or_whose_queue_ends_closes_the_window() {
             assert_eq!(goes_in_10_ms(&mut [&mut plain]).0, 0);
         } else {
             assert!(asked.into_iter().all(|ticket| held.cancel(now, ticket)));
-            // what the plain shard is owed, at most one goal, and nothing more
+            // the disk time owed to the plain shard, at most one goal, and no more
             assert!(goes_in_10_ms(&mut [&mut held, &mut plain]).0 <= 8);
             assert_eq!(goes_in_10_ms(&mut [&mut held, &mut plain]).0, 0);
         }
     }
 }
 
-/// How many requests a second of backlog gets through.
+/// The number of requests of a backlog that complete in a second.
 fn served_in_a_second(queue: &mut IoQueue, class: ClassId, from: u64) -> u64 {
     let mut count = 0;
     for step in 0..10_000 {
@@ -374,6 +373,6 @@ fn new_rates_hold_for_what_is_queued_from_then_on() {
     // 128 KiB take 3.3 ms on the new disk
     assert_eq!(world.group.effective_goal().as_nanos_ceil(), 3_276_800);
     let after = served_in_a_second(queue, class, 3 * SECOND);
-    // 32 of the old cost were queued, and a burst was saved up
+    // 32 requests of the old cost were queued, and a burst was saved up
     assert!((2_000..=2_040).contains(&after), "{after}");
 }

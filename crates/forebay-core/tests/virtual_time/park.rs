@@ -1,4 +1,4 @@
-//! Grants that their owners do not notice, and requests that nobody completes.
+//! Grants that their owners do not collect, and requests that never complete.
 
 use forebay_core::{
     ClassId, DiskTime, EnqueueError, IoGroup, IoQueue, Op, Outcome, Policy, Ticket, Time,
@@ -6,7 +6,7 @@ use forebay_core::{
 
 use crate::world::{MILLI, SECOND, by_figures, model};
 
-/// 10,000 requests of 4 KiB per second: 100 us each.
+/// A disk of 10,000 requests of 4 KiB per second: 100 us each.
 fn bed(requests_max: u32) -> (IoGroup, IoQueue) {
     let mut config = by_figures(model(10_000, 1_000_000_000), Policy::pace_window());
     (config.shards_max, config.requests_max) = (1, requests_max);
@@ -23,7 +23,7 @@ fn enqueue(queue: &mut IoQueue, class: ClassId, nanos: u64) -> Ticket {
     queue.enqueue(at(nanos), class, Op::Read, 4096).unwrap()
 }
 
-/// All that goes in 20 ms.
+/// The requests dispatched in 20 ms.
 fn dispatched(queue: &mut IoQueue, now: &mut u64) -> Vec<Ticket> {
     let mut tickets = Vec::new();
     for _ in 0..200 {
@@ -49,7 +49,7 @@ fn a_grant_that_is_set_aside_gives_its_room_to_others_and_is_paid_for_once() {
     assert_eq!(group.in_flight(), DiskTime::ZERO);
     let others = dispatched(&mut queue, &mut now);
     assert_eq!(others.len(), 15);
-    // a goal of them goes all the same; the rest waits before all of its class
+    // one goal of them is dispatched in any case; the rest waits ahead of its class
     let next = enqueue(&mut queue, late, now);
     let (went, waits): (Vec<_>, Vec<_>) =
         granted.into_iter().partition(|ticket| queue.resume(at(now), *ticket).unwrap());
@@ -98,7 +98,7 @@ fn a_late_owner_who_comes_every_few_milliseconds_gets_what_was_set_aside_each_ti
                 }
             }
             if step % (10 * every) == 0 && granted.is_some() {
-                // in the disk still, or taken up
+                // still in the disk, or resumed
                 if queue.resume(at(now), asked).unwrap_or(true) {
                     queue.complete(at(now), asked, Outcome::Done).unwrap();
                     asked = enqueue(&mut queue, late, now);

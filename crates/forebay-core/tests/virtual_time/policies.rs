@@ -1,4 +1,4 @@
-//! The earlier policies do what they did, so that experiments can show it.
+//! The earlier policies behave as they did then, so that experiments can show it.
 
 use forebay_core::{LATENCY_GOAL_DEFAULT, Op, Policy, ServiceOrder};
 
@@ -69,7 +69,7 @@ fn world_of_2016(policy: Policy, iops: u64, shards: usize) -> World {
     world
 }
 
-/// Disk time of each shard from one moment to another.
+/// The disk time of each shard between two times.
 fn by_shard(world: &mut World, from: u64, to: u64) -> Vec<u64> {
     let used = |world: &World| -> Vec<u64> {
         let used = world.shards.iter().map(|shard| shard.queue.counters().consumption.units());
@@ -81,7 +81,7 @@ fn by_shard(world: &mut World, from: u64, to: u64) -> Vec<u64> {
     used(world).iter().zip(before).map(|(used, before)| used - before).collect()
 }
 
-/// The shard that polled first took all room that was freed, and the others starved.
+/// The shard that polled first once took all freed room, and the others starved.
 #[test]
 fn shards_take_turns_in_the_order_of_2016_whatever_their_classes() {
     for policy in FAIR_POLICIES {
@@ -118,7 +118,7 @@ fn classes_on_each_of_eight_shards_have_their_shares_in_the_order_of_2016() {
     }
 }
 
-/// A turn that nobody takes is not kept.
+/// A turn that is not used is not kept.
 #[test]
 fn a_shard_that_was_idle_has_its_turns_again_and_no_more_in_the_order_of_2016() {
     let mut world = world_of_2016(Policy::Concurrency { requests: 30 }, 100_000, 2);

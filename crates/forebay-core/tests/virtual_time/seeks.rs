@@ -1,4 +1,4 @@
-//! Disks that seek: what goes on where another ended is charged for its bytes alone.
+//! Disks that seek: a sequential request is charged for its bytes only.
 
 use forebay_core::{
     Access, ClassId, CostCurve, DiskModel, DiskTime, IoGroup, IoQueue, Op, Outcome, Policy, Ticket,
@@ -9,7 +9,7 @@ use crate::world::{MILLI, SECOND, by_figures, model};
 
 const LEN: u64 = 128 << 10;
 const SEEK: u64 = 5 * MILLI;
-/// Of 128 KiB at 100 MB/s.
+/// The disk time of 128 KiB at 100 MB/s, in nanoseconds.
 const BYTES: u64 = 1_310_720;
 
 fn hard_disk() -> DiskModel {
@@ -37,7 +37,7 @@ impl Bed {
         Self { queues, class, now: SECOND }
     }
 
-    /// A request goes once the budget is open: its name, and what it is charged in nanoseconds.
+    /// Dispatches a request once the budget is open. Returns its ticket and its charge in nanoseconds.
     fn goes(&mut self, shard: usize, access: impl Into<Access>, len: u64) -> (Ticket, u64) {
         let queue = &mut self.queues[shard];
         queue.enqueue(Time::from_nanos(self.now), self.class, access, len).unwrap();
@@ -54,7 +54,7 @@ impl Bed {
         self.queues[shard].complete(now, ticket, Outcome::Done).unwrap();
     }
 
-    /// What a request is charged that goes and is done before the next.
+    /// The charge of a request that is dispatched and completed before the next, in nanoseconds.
     fn charged(&mut self, access: impl Into<Access>, len: u64) -> u64 {
         self.charged_on(0, access, len)
     }
@@ -118,7 +118,7 @@ fn each_way_back_to_a_stream_is_a_seek_while_others_use_the_disk() {
         assert_eq!(bed.charged(Op::Read.at(n * 999 * LEN).of(2), 4096), SEEK);
         assert_eq!(bed.charged(nth(n, 1), LEN), SEEK, "{n}");
     }
-    // a window later, with nothing else
+    // a window later, with no other requests
     (60..80).for_each(|n| _ = bed.charged(nth(n, 1), LEN));
     assert_eq!(bed.charged(nth(80, 1), LEN), BYTES);
 }

@@ -1,5 +1,4 @@
-//! Classes get what their shares say: one shard and many, under a clock moved
-//! by hand.
+//! Classes get the disk time of their shares, with one shard and many, on a virtual clock.
 
 use std::time::Duration;
 
@@ -42,8 +41,8 @@ fn classes_on_different_shards_share_as_if_on_one() {
     }
 }
 
-/// A heavy shard sleeps until several requests may go together, which on such disks is longer than
-/// others wait for one that is late: they must not take it for that.
+/// A heavy shard sleeps until several requests can be dispatched together. On such disks that is longer
+/// than others wait for a late shard: they must not take it for one.
 #[test]
 fn prompt_shards_have_their_shares_on_disks_whose_requests_take_longer_than_a_tick() {
     for iops in [100, 200, 500, 1000, 5000] {
@@ -64,8 +63,8 @@ fn prompt_shards_have_their_shares_on_disks_whose_requests_take_longer_than_a_ti
     }
 }
 
-/// A shard that completes a request of several goals finds all of the budget unused, before waiting
-/// shards are awake, and would take it again each time.
+/// A shard that completes a request of several goals finds the whole budget unused, before waiting
+/// shards are awake. It would otherwise take all of it again each time.
 #[test]
 fn requests_larger_than_the_window_do_not_keep_other_shards_out() {
     for kib in [128, 256, 384, 512, 2048] {
@@ -171,8 +170,9 @@ fn shares_hold_when_the_disk_is_slower_than_its_model() {
     assert!(world.utilisation() > 0.99 / 1.2, "{}", world.utilisation());
 }
 
-/// Reads of 4 KiB and writes of `len` bytes, backlogged on each of `shards`, on a disk half as fast
-/// as its model, so that the window is always full; and what each shard had in the second second.
+/// Reads of 4 KiB and writes of `len` bytes, backlogged on each of `shards`, on a disk half as fast as
+/// its model, so that the window is always full. Returns the disk time of each shard in the second
+/// second.
 fn behind_a_full_window(shards: usize, len: u64) -> (World, Vec<f64>) {
     let policy = Policy::PaceWindow {
         latency_goal: Duration::from_millis(1),
@@ -264,9 +264,9 @@ fn groups_of_classes_share_as_one_across_shards() {
     assert!(share_error(&used, &[1, 1]) < 0.01, "{used:?}");
 }
 
-/// Small requests that come and go on some of the shards, and large ones on others: some of the
-/// small ones are always queued somewhere, so their class is never idle, and never has enough to
-/// ask for. All look for work on the tick alone, on a disk that is faster than its model.
+/// Small requests that come and go on some of the shards, and large ones on others. Some small ones are
+/// always queued on a shard, so their class is never idle, but never has enough work for its shares.
+/// All shards poll on the tick alone, on a disk that is faster than its model.
 fn light_and_heavy_load(shards: usize, pause: u64) -> (World, Vec<f64>) {
     let mut world = World::new(model(768_000, 3_145_728_000), Policy::pace_window(), shards);
     world.tick = Some(500_000);

@@ -1,5 +1,5 @@
-//! Disks that are far slower than they were said to be, and threads that were
-//! away: neither is taken for a disk that hangs.
+//! Disks that are far slower than stated, and threads that were absent: neither is taken for a disk
+//! that hangs.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ fn millis(at: u64) -> Time {
     Time::from_nanos(at * MILLI)
 }
 
-/// A backlog, and a request every now and then, on a disk this many times slower
-/// than its model; the world after 20 s.
+/// A backlog, and a request now and then, on a disk that is `slowness` times slower than its model.
+/// Returns the world after 20 s.
 fn overloaded((iops, bandwidth): (u64, u64), slowness: u64) -> World {
     let base_latency = Some(Duration::from_micros(100));
     let policy = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency };
@@ -38,7 +38,7 @@ fn a_disk_however_slow_does_not_get_more_and_more() {
             let world = overloaded(disk, slowness);
             let counters = world.shards[0].queue.counters();
             let seen = format!("{disk:?}, {slowness} x slower: {counters:?}");
-            // one probe per 10 ms until the first answer shows what it is like
+            // one probe per 10 ms until the first completion shows the speed of the disk
             let service_ms = 1_000 * slowness / disk.0;
             let probes = (2 * service_ms).saturating_sub(100).div_ceil(10) as u32;
             assert!(counters.in_disk_max <= healthy_most + 1 + probes, "{seen}");
@@ -63,7 +63,7 @@ fn a_slow_spell_is_over_when_it_is_over() {
     }
 }
 
-/// A lone queue with 15 requests in the disk that went within 3 ms.
+/// A lone queue with 15 requests in the disk, dispatched within 3 ms.
 fn busy_queue() -> (IoGroup, IoQueue, Vec<forebay_core::Ticket>) {
     let mut config = by_figures(model(10_000, 1_000_000_000), Policy::pace_window());
     config.shards_max = 1;
@@ -123,7 +123,7 @@ fn a_stall_of_the_whole_disk_is_charged_to_no_class() {
     for _ in 0..1_000 {
         queue.enqueue(millis(500), other, Op::Read, 4096).unwrap();
     }
-    // the disk goes on; both classes have work, and get the same
+    // the disk continues; both classes have work, and get the same
     for ticket in sent {
         queue.complete(millis(500), ticket, Outcome::Done).unwrap();
     }
@@ -173,7 +173,7 @@ fn a_stall_is_not_charged_to_the_class_that_held_the_disk() {
     }
 }
 
-/// A prompt thread waits for an answer for as long as the disk takes. Nothing is bridged for it.
+/// A prompt thread waits for a completion for as long as the disk takes. That is not bridged.
 #[test]
 fn a_thread_whose_only_request_takes_long_is_not_away() {
     for (control, slowness) in [(Control::Rates, 200), (Control::Adaptive, 100)] {

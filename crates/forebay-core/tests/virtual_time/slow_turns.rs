@@ -1,9 +1,9 @@
-//! Event loops whose turns take a while, or now and then a long time, alongside loops that turn
-//! whenever something happens.
+//! Event loops with slow turns, or with a very slow turn now and then, next to loops that poll on every
+//! event.
 //!
-//! A late shard is due the least of four things: its share of what the disk did; three goals in
-//! each turn, or two if most of its turns are short; three goals alongside each window, which
-//! others fill while it is away; and what it asked for.
+//! A late shard is due the least of four amounts: its share of what the disk did; three goals in each
+//! turn, or two if most of its turns are short; three goals for each window, which others fill while it
+//! is absent; and what it asked for.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,20 +18,20 @@ use forebay_core::{
 use crate::world::{MILLI, SECOND, model, next_random};
 
 const LEN: u64 = 4096;
-/// Of requests of that length, on a disk of 100,000 operations per second.
+/// The disk time of these requests, on a disk of 100,000 operations per second.
 const COST: u64 = 10_000;
 const DEPTH: usize = 1024;
 
-/// How long a turn of a loop takes, in nanoseconds.
+/// The duration of a turn of a loop, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Always(u64),
-    /// One turn in this many takes this many nanoseconds; the others take 0.1 ms.
+    /// One turn in `.0` takes `.1` nanoseconds; the others take 0.1 ms.
     OneIn(u64, u64),
 }
 
 impl Turn {
-    /// The effective goals that a loop is due in a turn at most.
+    /// The most effective goals that a loop is due in a turn.
     fn goals(self) -> u64 {
         match self {
             Self::Always(_) | Self::OneIn(1, _) => 3,
@@ -45,11 +45,11 @@ struct Loop {
     class: ClassId,
     shares: u32,
     turn: Turn,
-    /// When something happens to it, and before when it does not turn.
+    /// The time of its next event, and the time before which it does not poll.
     runs_at: u64,
     free_at: u64,
     done: VecDeque<Ticket>,
-    /// What it was due in its turns, in nanoseconds of the disk, and when the last one was.
+    /// The disk time due in its turns so far, in nanoseconds, and the time of the last turn.
     due: u64,
     turned_at: u64,
 }
@@ -57,11 +57,11 @@ struct Loop {
 struct Loops {
     group: IoGroup,
     loops: Vec<Loop>,
-    /// When each request is answered, in which order they went, and whose it is.
+    /// The time at which each request completes, its order of dispatch, and its loop.
     disk: BinaryHeap<Reverse<(u64, u64, usize)>>,
     tickets: Vec<Ticket>,
     disk_free_at: u64,
-    /// Of the time that the model states, in percent.
+    /// The time that the disk takes, in percent of the model.
     disk_takes: u64,
     latency: u64,
     random: u64,
@@ -92,7 +92,7 @@ impl Loops {
         Self { group, loops, disk, tickets, disk_free_at: 0, disk_takes, latency, random, now }
     }
 
-    /// A loop queues `depth` requests, and another one for each that comes back.
+    /// Lets a loop queue `depth` requests, and another one after each completion.
     fn ask(&mut self, shard: usize, depth: usize) {
         let (asks, now) = (&mut self.loops[shard], Time::from_nanos(self.now));
         for _ in 0..depth {
@@ -160,15 +160,15 @@ impl Loops {
         }
     }
 
-    /// What each loop has had of the disk, in nanoseconds.
+    /// The disk time of each loop, in nanoseconds.
     fn had(&self) -> Vec<u64> {
         let had = |it: &Loop| it.queue.counters().consumption.as_nanos_ceil();
         self.loops.iter().map(|it| had(it) * self.disk_takes / 100).collect()
     }
 }
 
-/// What a loop has alongside a prompt one, what it is due, and what both use, in thousandths of the
-/// disk.
+/// The disk time of a loop next to a prompt one, the time due to it, and the use of the disk by both,
+/// in thousandths of the disk.
 fn share_with_prompt_shard(
     shares: [u32; 2],
     disk_takes: u64,
@@ -191,7 +191,7 @@ fn share_with_prompt_shard(
     [had[0], due, used].map(|nanos| nanos * 1000 / SPAN)
 }
 
-/// Whether a loop is served this many percent of its due, and the disk used to this many
+/// Whether a loop is served the given percentage of its due, and the disk is used to the given
 /// thousandths.
 fn is_served(
     shares: [u32; 2],
@@ -241,14 +241,14 @@ proptest! {
         micros in 300u64..20_000,
     ) {
         let turn = Turn::OneIn(one_in, micros * 1000);
-        // trials take part of a disk that is slower than its figures
+        // trials cost part of a disk that is slower than its figures
         let served = is_served(shares, (disk_takes, latency), turn, (75, 850));
         prop_assert!(served.is_ok(), "{served:?}");
     }
 }
 
-/// Of four, how many queries of 1000 shares go in each turn alongside a backlog of 100 shares, in
-/// hundredths.
+/// The number of four queries of 1000 shares that are dispatched in each turn, next to a backlog of 100
+/// shares, in hundredths.
 #[test]
 fn slow_turns_of_queries_are_served_under_a_backlog() {
     for (disk_takes, latency, goes) in [
@@ -273,7 +273,7 @@ fn slow_turns_of_queries_are_served_under_a_backlog() {
     }
 }
 
-/// Of eight loops one is away now and then.
+/// One of eight loops is absent now and then.
 #[test]
 fn seven_loops_use_the_disk_while_the_eighth_is_away() {
     for (one_in, millis) in [(3, 10), (50, 3), (50, 30)] {

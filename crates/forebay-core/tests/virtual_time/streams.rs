@@ -4,7 +4,7 @@ use forebay_core::{Op, Policy, Time};
 
 use crate::world::{Client, MILLI, SECOND, World, model};
 
-/// Completed requests per second of two classes at 10:1, all of one size.
+/// The completed requests per second of two classes with shares 10:1, all of one size.
 fn rate(iops: u64, bandwidth: u64, op: Op, len: u64) -> f64 {
     let mut world = World::new(model(iops, bandwidth), Policy::pace_window(), 1);
     for shares in [1000, 100] {
@@ -35,8 +35,8 @@ fn full_iops_at_4_kib_and_full_bandwidth_at_128_kib() {
     }
 }
 
-/// The longest time a request spends in a disk that is slower than its model,
-/// beyond the disk's own latency, once the run has settled.
+/// The longest time of a request in a disk that is slower than its model, less the latency of the disk,
+/// after the run has settled.
 fn longest_wait_in_disk(slowness: u64) -> (u64, f64) {
     let mut world = World::new(model(50_000, 1_000_000_000), Policy::pace_window(), 4);
     world.disk.slowness = slowness;

@@ -1,4 +1,4 @@
-//! Random use of every verb, against a plain model of what must hold.
+//! Random calls of every verb, checked against a plain model.
 
 use std::collections::HashMap;
 
@@ -46,10 +46,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// For so long shards wait for others at the most, alongside an idle disk.
+/// The longest time that shards wait for others while the disk idles.
 const TICK_NANOS: u64 = 500_000;
 
-/// What a request's ticket may be used for.
+/// The state of a request, which decides the verbs for its ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Queued,
@@ -106,7 +106,7 @@ impl Checked {
             Step::Poll { shard } => self.poll(shard),
             Step::Parked { shard, pick } => {
                 let Some(ticket) = self.pick(shard, pick, Stage::InDisk) else { return };
-                // what was given up has no room to give back
+                // a request that was given up has no room to return
                 if self.queues[shard].park(now, ticket).is_ok() {
                     self.live[shard].get_mut(&ticket).unwrap().0 = Stage::Parked;
                     assert!(self.queues[shard].complete(now, ticket, Outcome::Done).is_err());
@@ -156,13 +156,13 @@ impl Checked {
         let queued = self.live[shard].values().any(|&(stage, _)| stage == Stage::Queued);
         let blocked = self.queues[shard].blocked().unwrap();
         assert_eq!(blocked == Blocked::Empty, !queued, "{blocked:?}");
-        // whatever the reason, a queue with work is polled again within 100 ms
-        // or when its budget or its limits open, at the latest after a burst
+        // for any reason, a queue with work is polled again within 100 ms, or when its budget or its
+        // limits open, at the latest after a burst
         if queued {
             assert!(self.queues[shard].poll_timeout(now).is_some());
         }
         if self.group.unused(now) >= self.group.effective_goal() {
-            // for those who were passed over and have just been woken, for about a tick
+            // shards that were passed over and have just been woken are waited for, for about a tick
             let gives_way = blocked == Blocked::FairnessLead
                 && self.queues[shard].poll_timeout(now).unwrap().nanos_since(now) <= TICK_NANOS;
             let waits = matches!(blocked, Blocked::Empty | Blocked::ClassLimit) || gives_way;
@@ -196,7 +196,7 @@ impl Checked {
         assert!(counted == unfinished || (overdue > 0 && counted < unfinished));
     }
 
-    /// Everything comes to an end: nothing is lost.
+    /// Completes all requests: none is lost.
     fn drain(&mut self) {
         for class in self.classes.clone() {
             self.group.set_limits(class, &Limits::default()).unwrap();
@@ -267,7 +267,7 @@ proptest! {
             }
         }
         let weights = [f64::from(shares.0), f64::from(shares.1)];
-        // one unit per class for what integer tags cannot express
+        // one unit per class for the rounding of integer tags
         let bound = (largest[0] + weights[0]) / weights[0] + (largest[1] + weights[1]) / weights[1];
         while queue.poll_dispatch(now).is_some() {
             let used = [0, 1].map(|at| queue.class(classes[at]).unwrap());
@@ -295,7 +295,7 @@ fn a_class_in_the_place_of_a_removed_one_counts_from_zero() {
     let second = group.add_class(None, 100).unwrap();
     assert_eq!(first.index(), second.index());
     let ticket = go(second, 512);
-    // the removed class's last request comes back late
+    // the last request of the removed class completes late
     for ticket in [held, ticket] {
         queue.complete(now, ticket, Outcome::Done).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Whom room wakes that was freed: as many as it is for, those first that are behind.
+//! Freed room wakes as many shards as it is for, those furthest behind first.
 
 use forebay_core::{ClassId, Op, Outcome, Policy, Ticket, Time};
 
@@ -7,14 +7,13 @@ use crate::world::{Client, MILLI, World, model};
 const STEP: u64 = 10_000;
 const WARM: u64 = 60 * MILLI;
 const SPAN: u64 = 60 * MILLI;
-/// Of a request of 4 KiB, in nanoseconds.
+/// The cost of a request of 4 KiB, in nanoseconds.
 const COST: u64 = 10_000;
 
-/// Shards that wait for room, one request each, and one that has the whole
-/// window.
+/// Shards that wait for room with one request each, and one that has the whole window.
 struct Crowd {
     world: World,
-    /// Whose turn is first.
+    /// The shard that is next.
     first: usize,
     in_disk: Vec<Ticket>,
     now: u64,
@@ -29,7 +28,7 @@ impl Crowd {
         let policy = Policy::pace_window();
         let world = World::new(model(10_000, 1_000_000_000), policy, waiting + 1);
         let mut crowd = Self { world, first: 0, in_disk: Vec::new(), now: 0 };
-        // each has had something else, and so has another tag
+        // each has been served a different amount, and so has another tag
         let stride = if waiting.is_multiple_of(7) { 5 } else { 7 };
         let had = |shard: usize| 1 + (shard + 1) * stride % waiting;
         let classes: Vec<_> = (0..waiting).map(|_| crowd.class(100)).collect();
@@ -43,13 +42,13 @@ impl Crowd {
             let sent = crowd.goes(waiting, most, 4096);
             crowd.in_disk.push(sent);
         }
-        // the rate is open, and nobody has been silent for long
+        // the pace is open, and no shard has been silent for long
         crowd.now += MILLI;
         for (shard, class) in classes.iter().enumerate() {
             let queue = &mut crowd.world.shards[shard].queue;
             queue.enqueue(at(crowd.now), *class, Op::Read, 4096).unwrap();
         }
-        // the first time each looks at the new classes, and wakes others for that
+        // the first time, each applies the new classes, and wakes others for that
         for shard in (0..waiting).chain(0..waiting) {
             let queue = &mut crowd.world.shards[shard].queue;
             assert_eq!(queue.poll_dispatch(at(crowd.now)), None);
@@ -63,7 +62,7 @@ impl Crowd {
         self.world.group.add_class(None, shares).unwrap()
     }
 
-    /// A request that goes, now or later.
+    /// Enqueues a request, and waits until it is dispatched.
     fn goes(&mut self, shard: usize, class: ClassId, len: u64) -> Ticket {
         let queue = &mut self.world.shards[shard].queue;
         queue.enqueue(at(self.now), class, Op::Read, len).unwrap();
@@ -75,7 +74,7 @@ impl Crowd {
         }
     }
 
-    /// The oldest request has come back: the shards to wake.
+    /// Completes the oldest request. Returns the shards to wake.
     fn complete_oldest(&mut self) -> Vec<usize> {
         let queue = &mut self.world.shards.last_mut().unwrap().queue;
         while queue.poll_wake().is_some() {}
@@ -90,7 +89,7 @@ fn a_completion_wakes_one_of_those_who_wait_for_room_the_one_furthest_behind() {
         let mut crowd = Crowd::new(waiting);
         let woken = crowd.complete_oldest();
         assert_eq!(woken.len(), 1, "of {waiting}: {woken:?}");
-        // of more than are looked at in one go, the first of those that were
+        // of more shards than are checked in one step, the first of those checked
         if waiting <= 32 {
             assert_eq!(woken, [crowd.first], "of {waiting}");
             let queue = &mut crowd.world.shards[crowd.first].queue;
@@ -134,8 +133,8 @@ fn a_window_that_empties_wakes_few_for_each_request() {
     }
 }
 
-/// A backlog of requests on each shard, this many each, on a disk that takes this many percent of
-/// the time that its model states, with timers and wake-ups this many nanoseconds late.
+/// Shards with a backlog of `depth` requests each, on a disk that takes `slowness` percent of the time
+/// of its model. Timers and wake-ups are `late` nanoseconds late.
 #[derive(Clone, Copy, Debug)]
 struct Herd {
     shards: usize,
@@ -145,8 +144,7 @@ struct Herd {
     late: u64,
 }
 
-/// Per dispatch, in hundredths: wake-ups of other shards, and turns. And the use of the disk, in
-/// percent.
+/// Wake-ups of other shards and turns, in hundredths per dispatch, and the use of the disk, in percent.
 fn per_dispatch(herd: Herd) -> (u64, u64, u64) {
     let Herd { shards, depth, shares, slowness, late } = herd;
     let mut world = World::new(model(100_000, 1_000_000_000), Policy::pace_window(), shards);
@@ -189,8 +187,8 @@ fn herds(slowness: &[u64]) -> Vec<Herd> {
     herds
 }
 
-/// No more wake-ups and turns per dispatch than these, in hundredths; and a disk that all backlogs
-/// together can fill is used.
+/// Asserts at most these wake-ups and turns, in hundredths per dispatch. A disk that all backlogs
+/// together can fill must be used.
 fn cost_at_most(herds: Vec<Herd>, (wakes_max, turns_max): (u64, u64)) {
     for herd in herds {
         let (wakes, turns, used) = per_dispatch(herd);

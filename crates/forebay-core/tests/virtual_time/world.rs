@@ -1,4 +1,4 @@
-//! Shards, clients and a disk on a clock that is moved by hand.
+//! Shards, clients and a disk on a virtual clock.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,7 +30,7 @@ pub(crate) fn next_random(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// A closed loop: one request at a time, `pause` nanoseconds between them.
+/// A closed loop of one request at a time, with `pause` nanoseconds in between.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     pub(crate) shard: usize,
@@ -40,8 +40,8 @@ pub(crate) struct Client {
     pub(crate) pause: u64,
 }
 
-/// How the disk behaves: it serves one request after the other in their cost
-/// times `slowness` percent, and answers `latency` nanoseconds later.
+/// The behaviour of the disk. It serves one request after the other in `slowness` percent of their
+/// cost, and answers `latency` nanoseconds later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Disk {
     pub(crate) slowness: u64,
@@ -75,13 +75,13 @@ pub(crate) struct World {
     pub(crate) clients: Vec<Client>,
     pub(crate) disk: Disk,
     pub(crate) now: u64,
-    /// Polls happen on this tick alone instead of on every event, if set.
+    /// If set, polls happen only at multiples of this tick, and not on every event.
     pub(crate) tick: Option<u64>,
     /// One poll in `.0` of shard `.1` stalls that shard for `.2` nanoseconds.
     pub(crate) stall: Option<(u64, usize, u64)>,
-    /// In-queue latencies of the requests of one client, if asked for.
+    /// The times in queue of the requests of one client, if they are recorded.
     pub(crate) watched: Option<(usize, Vec<u64>)>,
-    /// Wake-ups of other shards, turns, and how late timers and wake-ups come.
+    /// Wake-ups of other shards, turns, and the delay of timers and wake-ups.
     pub(crate) wakes: u64,
     pub(crate) turns: u64,
     pub(crate) late: u64,
@@ -91,7 +91,7 @@ pub(crate) struct World {
     random: u64,
 }
 
-/// A group whose pace and window are those of the figures, which is what these tests are about.
+/// A group with pace and window by the figures, which these tests are about.
 pub(crate) fn by_figures(model: DiskModel, policy: Policy) -> GroupConfig {
     GroupConfig { control: Control::Rates, ..GroupConfig::new(model, policy) }
 }
@@ -158,7 +158,7 @@ impl World {
         self.now = end;
     }
 
-    /// Disk time dispatched, by client's class over the given shards.
+    /// The disk time dispatched for a class, over all shards.
     pub(crate) fn consumption(&self, class: ClassId) -> f64 {
         self.shards.iter().map(|shard| consumption(shard, class)).sum()
     }
@@ -167,7 +167,7 @@ impl World {
         self.shards.iter().map(|s| s.queue.counters().consumption.units() as f64).sum()
     }
 
-    /// Part of the clock's time up to now that was dispatched as disk time.
+    /// The fraction of the time up to now that was dispatched as disk time.
     pub(crate) fn utilisation(&self) -> f64 {
         self.total() / DiskTime::from_nanos(self.now).units() as f64
     }
@@ -298,7 +298,7 @@ pub(crate) fn consumption(shard: &Shard, class: ClassId) -> f64 {
     shard.queue.class(class).map_or(0.0, |counters| counters.consumption.units() as f64)
 }
 
-/// How far `values` are from the proportions of `shares`, the worst of them.
+/// The largest relative error of `values` from the proportions of `shares`.
 pub(crate) fn share_error(values: &[f64], shares: &[u32]) -> f64 {
     let total: f64 = values.iter().sum();
     let weights: f64 = shares.iter().map(|&share| f64::from(share)).sum();

@@ -4,14 +4,14 @@ use forebay_core::{
     BANDWIDTH_MAX, ClassError, ClassGroupId, ClassId, IOPS_MAX, IoGroup, Limits, SHARES_MAX,
 };
 
-/// This many are enough to fill places again and again.
+/// Few enough that slots of removed classes and groups are used again often.
 const CLASSES_MAX: usize = 12;
 const GROUPS_MAX: usize = 6;
 
 pub(super) struct Classes {
     pub(super) classes: Vec<ClassId>,
     groups: Vec<ClassGroupId>,
-    /// One that was removed.
+    /// A class that was removed.
     pub(super) removed: Option<ClassId>,
 }
 
@@ -23,7 +23,7 @@ impl Classes {
         Self { classes: classes.to_vec(), groups: vec![parent], removed: None }
     }
 
-    /// The class of any number; every now and then the one that was removed.
+    /// The class for any number; sometimes the removed one.
     pub(super) fn pick(&self, pick: usize) -> Option<ClassId> {
         match self.removed {
             Some(removed) if pick % 16 == 15 => Some(removed),
@@ -44,7 +44,7 @@ impl Classes {
         self.classes.extend(class);
     }
 
-    /// `queued` says whether requests of a class wait anywhere.
+    /// Removes a class or group. `queued` says whether requests of a class wait on any shard.
     pub(super) fn remove(
         &mut self,
         group: &IoGroup,
@@ -107,19 +107,19 @@ impl Classes {
         assert_eq!(group.set_limits(changed, limits).is_ok(), are_valid(limits));
     }
 
-    /// No limit binds any more.
+    /// Lifts all limits.
     pub(super) fn lift_limits(&self, group: &IoGroup) {
         let none = Limits::default();
         self.classes.iter().for_each(|&class| group.set_limits(class, &none).unwrap());
         self.groups.iter().for_each(|&of| group.set_limits(of, &none).unwrap());
     }
 
-    /// Removes all, which nothing uses any more.
+    /// Removes all classes and groups, which have no requests any more.
     pub(super) fn remove_all(&mut self, group: &IoGroup) {
         for class in self.classes.drain(..) {
             group.remove(class).unwrap();
         }
-        // those that hold others were made before them
+        // parents were made before their groups
         for of in self.groups.drain(..).rev() {
             group.remove(of).unwrap();
         }

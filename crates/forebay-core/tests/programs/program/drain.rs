@@ -1,16 +1,16 @@
-//! All that is in the queues comes to its end.
+//! Completes all requests in the queues.
 
 use forebay_core::{DiskTime, Outcome, Time};
 
 use super::model::Model;
 use super::shard::{Shard, Stage};
 
-/// This many moments at which something is to be done are enough for any program.
+/// The most steps of the clock, which are enough for any program.
 const MOMENTS_MAX: usize = 100_000;
 
 impl Model {
-    /// The limits are lifted, the disk answers at once, and each shard polls when it said that it
-    /// would: then all goes, and nothing is left.
+    /// Lifts the limits, completes requests at once, and polls each shard when it asks for that. Then
+    /// every request must complete.
     pub(super) fn drain(mut self) {
         self.now = self.latest;
         self.classes.lift_limits(&self.group);
@@ -44,7 +44,7 @@ impl Model {
         }
     }
 
-    /// When the first shard is to look again; `None` if nothing is left.
+    /// When the first shard is due to poll; `None` if no request is left.
     fn next_moment(&self) -> Option<Time> {
         let left = |shard: &&Shard| !shard.queue.is_empty();
         let shards = self.shards.iter().flatten().filter(left);

@@ -1,5 +1,5 @@
-//! A program of verbs, made of bytes, and a plain model of what must hold while it
-//! runs: for the property test alongside this, and for `fuzz/fuzz_targets/io_queue.rs`.
+//! A program of verbs, made of bytes, and a plain model with conditions that must hold while it runs.
+//! The property test and `fuzz/fuzz_targets/io_queue.rs` use it.
 
 mod classes;
 mod drain;
@@ -12,20 +12,20 @@ use std::fmt;
 use model::Model;
 use verb::{Bytes, Verb};
 
-/// Longer programs find nothing that shorter ones do not.
+/// The most verbs of a program. Longer programs find nothing more.
 const VERBS_MAX: usize = 10_000;
-/// Each verb is this many bytes, so that one may be left out without changing the others.
+/// The bytes of each verb. One verb may be left out without a change of the others.
 const VERB_BYTES: usize = 6;
 
-/// What to do, as bytes; shown as the verbs that they say.
+/// A program as bytes. `Debug` shows it as verbs.
 #[derive(Clone)]
 pub(crate) struct Program(pub(crate) Vec<u8>);
 
 impl Program {
-    /// Runs it, and then everything to its end.
+    /// Runs the program, and then all requests to their end.
     ///
     /// # Panics
-    /// Something does not hold.
+    /// A condition does not hold.
     pub(crate) fn run(&self) {
         let mut model = self.model();
         for verb in self.verbs() {
@@ -35,7 +35,7 @@ impl Program {
         model.drain();
     }
 
-    /// The first bytes say what it begins with.
+    /// Makes the initial state from the first bytes.
     fn model(&self) -> Model {
         Model::new(&mut Bytes::new(&self.0[..VERB_BYTES.min(self.0.len())]))
     }

@@ -1,4 +1,4 @@
-//! A group of shards, and what must hold of it after each verb.
+//! A group of shards, and the conditions that must hold after each verb.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use super::verb::{Asked, Bytes, Verb};
 
 pub(super) struct Model {
     pub(super) group: IoGroup,
-    /// By place; those that have left leave an empty one.
+    /// By number of the shard; `None` for a shard that has left.
     pub(super) shards: Vec<Option<Shard>>,
     pub(super) classes: Classes,
     requests_max: usize,
     disk: DiskModel,
     pub(super) now: u64,
-    /// The latest moment so far: the clock may have stepped back since.
+    /// The latest time so far: the clock may have stepped back since.
     pub(super) latest: u64,
 }
 
@@ -119,7 +119,7 @@ impl Model {
         }
     }
 
-    /// The verbs on one request, where the shard has one that they are for.
+    /// Runs a verb on one request, if the shard has a request for it.
     fn use_ticket(&mut self, verb: &Verb) {
         let now = self.time();
         let Some(shard) = self.shard(verb.queue()) else { return };
@@ -170,7 +170,7 @@ impl Model {
         }
     }
 
-    /// Every other time the queue is just dropped.
+    /// Lets a queue leave; every other time it is dropped instead.
     fn leave(&mut self, queue: usize) {
         let (now, place) = (self.time(), queue % self.shards.len());
         let Some(shard) = self.shards[place].take() else { return };
@@ -206,7 +206,7 @@ impl Model {
         let Some(class) = self.classes.pick(asked.class) else { return };
         let removed = self.classes.is_removed(class);
         let Some(shard) = self.shard(queue) else { return };
-        // one that was given up may be forgotten for it, and nobody is told which
+        // a request that was given up may be forgotten to make room, and its ticket is not returned
         if shard.len() == group_max {
             return;
         }
@@ -242,7 +242,7 @@ impl Model {
         }
     }
 
-    /// What the group counts is what its shards have in the disk.
+    /// Checks that the counters of the group match the requests of its shards.
     pub(super) fn check(&self) {
         let shards = || self.shards.iter().flatten();
         shards().for_each(Shard::check);
@@ -280,7 +280,7 @@ fn check_refusal(error: EnqueueError, removed: bool, too_costly: bool, full: boo
     assert!(expected, "{error}");
 }
 
-/// From a hard disk on its last legs to one that is faster than any.
+/// From a failing hard disk to one that is faster than any.
 fn disk(number: usize) -> DiskModel {
     let (iops, bandwidth) = [
         (20_000, 500_000_000),

@@ -1,13 +1,13 @@
-//! One shard's queue, and what must be in it.
+//! The queue of one shard, and the requests that must be in it.
 
 use std::collections::BTreeMap;
 
 use forebay_core::{Blocked, ClassId, IoQueue, Outcome, Ticket, Time};
 
-/// Void tickets that are kept to be tried again.
+/// The most void tickets that are kept to be tried again.
 const STALE_MAX: usize = 16;
 
-/// What a request's ticket may be used for.
+/// The state of a request, which decides the verbs for its ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Queued,
@@ -21,19 +21,19 @@ pub(super) struct Request {
     pub(super) stage: Stage,
     pub(super) class: ClassId,
     pub(super) cost: u64,
-    /// It was dispatched before it was set aside.
+    /// Whether it was dispatched before.
     pub(super) went: bool,
 }
 
 pub(super) struct Shard {
     pub(super) queue: IoQueue,
-    /// By [`Ticket::index`].
+    /// The requests of the queue, by [`Ticket::index`].
     live: BTreeMap<usize, Request>,
     stale: Vec<Ticket>,
-    /// Requests dispatched, and those of them that have come to their end.
+    /// The numbers of requests that were dispatched, and that have ended since.
     dispatched: u64,
     ended: u64,
-    /// Given up, and come back or forgotten since.
+    /// The number that were given up, and were completed or forgotten since.
     overdue_ended: u64,
 }
 
@@ -55,8 +55,8 @@ impl Shard {
         self.live.len()
     }
 
-    /// A ticket that the queue has made. Where the table was full, it has the place of a
-    /// request that was given up, and is forgotten.
+    /// Adds a ticket that the queue has returned. If the table was full, it replaces a request that was
+    /// given up and is forgotten.
     pub(super) fn made(&mut self, request: Request, full: bool) {
         if let Some(before) = self.live.insert(request.ticket.index(), request) {
             assert!(full && before.stage == Stage::InDisk, "the place of {before:?} was taken");
@@ -77,7 +77,7 @@ impl Shard {
         self.stale.get(pick.checked_rem(self.stale.len())?).copied()
     }
 
-    /// Dispatches one request, if one may go.
+    /// Dispatches one request, if possible.
     pub(super) fn poll_once(&mut self, now: Time) -> bool {
         let Some(ticket) = self.queue.poll_dispatch(now) else { return false };
         let request = self.live.get_mut(&ticket.index()).unwrap();
@@ -88,7 +88,7 @@ impl Shard {
         true
     }
 
-    /// A whole turn: all that may go.
+    /// Runs a whole turn, until nothing more is dispatched.
     pub(super) fn poll(&mut self, now: Time) {
         while self.poll_once(now) {}
         let blocked = self.queue.blocked().unwrap();
@@ -99,7 +99,7 @@ impl Shard {
         self.check_wakes();
     }
 
-    /// Who is to be woken is named once.
+    /// Checks that each shard to wake is returned once.
     pub(super) fn check_wakes(&mut self) {
         let mut wakes = Vec::new();
         while let Some(shard) = self.queue.poll_wake() {
@@ -120,7 +120,7 @@ impl Shard {
     }
 
     pub(super) fn park(&mut self, now: Time, ticket: Ticket) {
-        // what was given up has no room to give back
+        // a request that was given up has no room to return
         let given_up = self.overdue() > 0;
         let done = self.queue.park(now, ticket);
         assert!(done.is_ok() || given_up);
@@ -135,7 +135,7 @@ impl Shard {
         self.live.get_mut(&ticket.index()).unwrap().stage = stage;
     }
 
-    /// A void ticket is refused by every verb.
+    /// Checks that every verb rejects a void ticket.
     pub(super) fn check_void(&mut self, now: Time, ticket: Ticket) {
         assert!(self.queue.complete(now, ticket, Outcome::Done).is_err());
         assert!(!self.queue.cancel(now, ticket));
@@ -143,12 +143,12 @@ impl Shard {
         assert!(self.queue.resume(now, ticket).is_err());
     }
 
-    /// Requests that the window does not count any more, and that have not come back.
+    /// The number of requests that were given up and have not completed.
     pub(super) fn overdue(&self) -> u64 {
         self.queue.counters().overdue - self.overdue_ended
     }
 
-    /// What the queue counts is what is in it.
+    /// Checks that the counters of the queue match its requests.
     pub(super) fn check(&self) {
         assert_eq!(self.queue.len(), self.live.len());
         let count = |wanted: &dyn Fn(&Request) -> bool| {

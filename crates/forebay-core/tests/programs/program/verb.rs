@@ -1,8 +1,8 @@
-//! What is done, and how bytes say it.
+//! The verbs of a program, and their encoding in bytes.
 
 use forebay_core::Op;
 
-/// The bytes of a verb, and then zeros.
+/// The bytes of a verb, followed by zeros.
 pub(super) struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -17,7 +17,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// A request's class, by any number, and what it asks for.
+/// A request: its class, by any number, and its operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) class: usize,
@@ -25,8 +25,8 @@ pub(super) struct Asked {
     pub(super) len: u64,
 }
 
-/// One step of a program. Queues, classes, groups of classes and requests are named by
-/// any number: it is taken modulo how many there are.
+/// One step of a program. Queues, classes, groups and requests are chosen by any number, modulo the
+/// number of them.
 #[derive(Clone, Debug)]
 pub(super) enum Verb {
     Join,
@@ -70,7 +70,7 @@ pub(super) enum Verb {
         queue: usize,
         pick: usize,
     },
-    /// All verbs on a ticket that is void.
+    /// Calls all verbs with a void ticket.
     UseStale {
         queue: usize,
         pick: usize,
@@ -116,7 +116,7 @@ pub(super) enum Verb {
     Wait {
         nanos: u64,
     },
-    /// The clock steps back.
+    /// Steps the clock back.
     StepBack {
         nanos: u64,
     },
@@ -137,7 +137,7 @@ impl Verb {
     }
 
     pub(super) fn decode(bytes: &mut Bytes<'_>) -> Self {
-        // what requests go through most of the time, and the rest now and then
+        // mostly verbs of requests, and sometimes the others
         match bytes.any() {
             kind @ 0..200 => Self::of_requests(kind, bytes),
             kind => Self::of_others(kind, bytes),
@@ -206,7 +206,7 @@ fn asked(bytes: &mut Bytes<'_>) -> Asked {
     Asked { class, op, len }
 }
 
-/// Those that are refused among them.
+/// Shares, which include invalid ones.
 fn shares(bytes: &mut Bytes<'_>) -> u32 {
     match bytes.any() {
         255 => 10_001,
@@ -221,7 +221,7 @@ fn limits(bytes: &mut Bytes<'_>) -> (Option<u64>, Option<u64>) {
     (limit(operations, 100), limit(bandwidth, 1 << 20))
 }
 
-/// From some nanoseconds to half a minute.
+/// A time from some nanoseconds to half a minute.
 fn time(mantissa: usize, bytes: &mut Bytes<'_>) -> u64 {
     let exponent = u32::from(bytes.any() % 28);
     (mantissa as u64) << exponent

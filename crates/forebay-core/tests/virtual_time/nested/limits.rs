@@ -1,4 +1,4 @@
-//! ShardSet of classes that have a limit.
+//! Nested requests whose class, or the class of their holders, has a limit.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ fn bytes(rate: u64) -> Limits {
     Limits { bytes_per_second: Some(rate), operations_per_second: None }
 }
 
-/// The base latency is stated, so that no larger window is tried.
+/// A policy with a stated base latency, so that no larger window is tried.
 fn policy() -> Policy {
     let base_latency = Some(Duration::from_micros(200));
     Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency }
 }
 
 impl Bed {
-    /// A class with limits, or in a group that has them.
+    /// A class with limits, or in a group with limits.
     fn limited(&self, shares: u32, limits: &Limits, in_group: bool) -> ClassId {
         if in_group {
             let parent = self.group.add_class_group(None, shares).unwrap();
@@ -37,7 +37,7 @@ impl Bed {
         class
     }
 
-    /// In thousandths of what may be unfinished.
+    /// The largest excess over the window, in thousandths of it.
     fn beyond_window(&self) -> u64 {
         self.in_flight_max.units() * 1000 / self.group.window().units() - 1000
     }
@@ -92,7 +92,7 @@ fn others_have_the_disk_while_a_limit_holds_back_who_has_the_whole_window() {
             let limited = bed.limited(1000, &operations(rate), in_group);
             let other = bed.class(100);
             bed.owners_of_two(nested, (0, held, limited), len, 1);
-            // they have all that they hold
+            // the holders have all requests that they hold
             bed.run(SECOND / 2);
             let of_holders = |bed: &Bed| bed.consumption(held) + bed.consumption(limited);
             let before = of_holders(&bed);
@@ -108,7 +108,7 @@ fn others_have_the_disk_while_a_limit_holds_back_who_has_the_whole_window() {
     }
 }
 
-/// However slow the disk is, and however long they wait.
+/// The bound holds however slow the disk is, and however long nested requests wait.
 #[test]
 fn while_a_limit_holds_holders_back_others_have_at_most_eight_windows_more() {
     for (shards, slowness, in_group) in
@@ -127,9 +127,9 @@ fn while_a_limit_holds_holders_back_others_have_at_most_eight_windows_more() {
         let served = bed.consumption(other) / DiskTime::UNITS_PER_SECOND as f64;
         let due = 1000.0 / slowness as f64;
         assert!((0.95 * due..1.05 * due).contains(&served), "{case}: {served} of {due}");
-        // and a request of each shard, of 15 in a window; and those for whom it was open
+        // allow for a request of each shard, of 15 in a window, and for requests that found it open
         assert!(bed.beyond_window() < 8_500, "{case}: {} beyond", bed.beyond_window());
-        // four have been granted and are held
+        // four were granted and are held
         let done = bed.operations(limited);
         assert!((94..=103).contains(&done), "{case}: {done} at 10 a second");
     }
@@ -146,7 +146,7 @@ fn holders_of_two_limited_classes_who_wait_for_each_other_get_on() {
             bed.run(10 * SECOND);
             let rounds: Vec<_> = bed.owners.iter().map(|owner| owner.rounds).collect();
             let case = format!("{policy:?}, {shards} shards, {nested} of each, {rate}");
-            // each takes one of both
+            // each owner takes one of both
             let all = rounds.iter().sum::<u64>();
             assert!(all + 2 * nested as u64 >= 10 * rate * 9 / 10, "{case}: {rounds:?}");
             let least = 10 * rate / (2 * nested as u64) / 2;
