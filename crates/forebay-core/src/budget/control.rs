@@ -1,4 +1,4 @@
-//! What says how much work the disk gets, and when its figures bind the pace.
+//! The size of window and pace, and when the figures bind the pace.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -11,32 +11,31 @@ use crate::latency_target::LatencyTarget;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded, get, set};
 use crate::{DiskTime, PRICE_ONE, saturating_nanos};
 
-/// A pace that does not bind where figures are right within a factor of sixteen, in thousandths of
-/// their rate. It also keeps late shards that overdraw from starving a prompt one, so it is not
-/// infinite.
+/// The pace where it is not meant to bind, in thousandths of the figures' rate (16 times). It does not bind
+/// if the figures are right within this factor. It is finite, so that late shards that overdraw do not starve
+/// a prompt one.
 const PACE_UNBOUND_PERMILLE: u64 = 16_000;
-/// A fresh request may enter while less than this many windows are in the disk, less a multiple of
-/// its cost. At a smaller number reads wait outside of the disk for the bulk writes in it. At a
-/// larger one more waits in the disk, which knows no shares.
+/// The window of fresh requests, in windows of the others, before `FRESH_COSTS` is taken off. With fewer,
+/// reads wait outside the disk for bulk writes in it. With more, more work waits in the disk, which knows no
+/// shares.
 const FRESH_WINDOWS: u64 = 3;
-/// This multiple of the cost of a fresh request is taken off the room of `FRESH_WINDOWS`, so that
-/// only small requests find more of it. Without it bulk writes of few clients use the reserve.
+/// The multiple of its own cost that is taken off the window of a fresh request. So only small requests find
+/// a larger window. Without it, bulk writes of few clients would use the reserve.
 const FRESH_COSTS: u64 = 2;
 
-/// What decides how much work [`Policy::PaceWindow`](crate::Policy::PaceWindow) sends to the disk.
+/// How window and pace of [`Policy::PaceWindow`](crate::Policy::PaceWindow) are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Control {
-    /// The disk: trials move the window to the knee of the present mix of requests, where a
-    /// larger one would add more latency than throughput. The pace does not bind. While a
-    /// [latency target](crate::GroupConfig::latency_target) is missed, the window is smaller, as
-    /// long as that helps. Under a [ceiling](crate::IoGroup::set_ceiling) the pace is one second of
-    /// disk time per second.
+    /// By trials. They move the window to the knee of the present mix of requests, beyond which a larger
+    /// window adds more latency than throughput. The pace does not bind. While a [latency
+    /// target](crate::GroupConfig::latency_target) is missed, the window is smaller, as long as that helps.
+    /// Under a [ceiling](crate::IoGroup::set_ceiling) the pace is one second of disk time per second.
     #[default]
     Adaptive,
-    /// The rates of the disk: one second of disk time per second, and at most two effective goals of it
-    /// unfinished. The latency goal is 0.75 ms unless stated. Nothing corrects them: whether a
-    /// latency target holds is measured only.
+    /// By the rates of the disk. The pace is one second of disk time per second, and the window is two
+    /// effective goals. The latency goal is 0.75 ms unless stated. Nothing corrects the rates: a latency
+    /// target is only measured.
     Rates,
     /// A constant window and pace, for comparisons.
     Fixed(FixedControl),
@@ -45,25 +44,25 @@ pub enum Control {
 /// A constant window and a constant pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedControl {
-    /// Most disk time that may be unfinished, at most 100 s.
+    /// The most disk time that may be in flight. More than 100 s count as 100 s.
     pub window: Duration,
-    /// Disk time per time, in thousandths of the figures' rate; `None` if the pace does not bind.
+    /// The pace in thousandths of the figures' rate, where 0 counts as 1. `None` if the pace does not bind.
     pub pace_permille: Option<u32>,
 }
 
-/// What binds a request.
+/// The bounds on a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// What a unit of disk time costs of the pace.
+    /// What the pace charges for a unit of disk time.
     pub(super) price: Price,
-    /// Most disk time that may be unfinished, in units.
+    /// The window for requests that are not fresh, in units of disk time.
     pub(super) window: u64,
-    /// Whether a part of the window is reserved for fresh requests.
+    /// Whether fresh requests find a larger window.
     pub(super) reserves: bool,
 }
 
 impl Terms {
-    /// What may be unfinished when a fresh request of this cost goes.
+    /// The window for a fresh request of this cost, in units of disk time.
     #[inline]
     pub(super) fn window_of_fresh(self, cost: DiskTime) -> u64 {
         if self.reserves { window_of_fresh(self.window, cost) } else { self.window }
@@ -99,7 +98,7 @@ impl Controller {
         Self { kind, figures_bound: FiguresBound::default(), part: Part::default() }
     }
 
-    /// Puts a latency target in force, or none: trials keep it, figures and constants do not.
+    /// Sets or removes the latency target. Only trials enforce it.
     pub(super) fn set_target(&self, target: Option<LatencyTarget>) {
         if let Some(knee) = self.knee() {
             let permille = target.map_or(0, |target| target.permille());
@@ -107,7 +106,7 @@ impl Controller {
         }
     }
 
-    /// The search for the window, if it decides.
+    /// The search for the window, if there is one.
     #[inline]
     pub(super) fn knee(&self) -> Option<&Knee> {
         if let Kind::Knee(knee) = &self.kind { Some(&knee.0) } else { None }
@@ -118,12 +117,12 @@ impl Controller {
         if let Kind::Rates = self.kind { LATENCY_GOAL_DEFAULT } else { Duration::ZERO }
     }
 
-    /// The terms of a process that has the disk alone, where disk time costs so much by the figures.
+    /// The terms for a process that has the disk alone. `by_figures` is the price by the figures.
     #[inline(always)]
     pub(super) fn alone(&self, goal: DiskTime, by_figures: impl Fn() -> Price) -> Terms {
         let (unbound, window, reserves) = match &self.kind {
             Kind::Rates => {
-                // they bind always
+                // here the figures always bind
                 let price = by_figures();
                 let window = price.done_in(two_goals_units(goal));
                 return Terms { price, window, reserves: false };
@@ -138,7 +137,7 @@ impl Controller {
         Terms { price, window, reserves }
     }
 
-    /// Most disk time that may be unfinished, in units; `None` where the figures say that.
+    /// The window in units of disk time; `None` if the figures decide it.
     #[inline]
     pub(super) fn window(&self, goal: DiskTime) -> Option<u64> {
         match &self.kind {
@@ -150,48 +149,47 @@ impl Controller {
     }
 }
 
-/// The window for a fresh request of this cost, where `window` is that of all others. A part
-/// of the disk is reserved for requests that have nothing of their own class to wait for
-/// (trunk reservation).
+/// The window for a fresh request of this cost; `window` is that of all others. The difference is reserved
+/// for requests that wait for no other of their class (trunk reservation).
 #[inline]
 fn window_of_fresh(window: u64, cost: DiskTime) -> u64 {
     let fresh = window.saturating_mul(FRESH_WINDOWS);
     window.max(fresh.saturating_sub(cost.units().saturating_mul(FRESH_COSTS)))
 }
 
-/// The price of disk time at this pace, in thousandths of the figures' rate.
+/// The price of disk time at a pace of `permille` thousandths of the figures' rate.
 const fn at_pace(permille: u64) -> Price {
     let permille = if permille == 0 { 1 } else { permille };
     let price = PRICE_ONE as u64 * 1000 / permille;
     Price::of(if price > u32::MAX as u64 { u32::MAX } else { price as u32 })
 }
 
-/// A burst may be over where work waits and the disk does at most this, in thousandths of its
-/// figures. At a smaller number figures that are slightly too low never bind; at a larger one they
-/// bind while the burst lasts.
+/// The highest rate at which a burst may be over while work waits, in thousandths of the figures. With a
+/// lower one, figures that are slightly too low never bind. With a higher one, they bind while the burst
+/// lasts.
 const BURST_END_PERMILLE: u64 = 1100;
-/// The periods in a row, with work that waits and no more than `BURST_END_PERMILLE`, after which a
-/// burst is over. A period is 20 to 200 ms, so a short slow phase of a disk does not end its burst.
-/// With more periods requests wait longer in the disk, which knows no shares.
+/// The periods in a row after which a burst is over, each with waiting work and a rate of at most
+/// `BURST_END_PERMILLE`. A period is 20 to 200 ms, so a short slow phase of a disk does not end its burst.
+/// With more periods, requests wait longer in the disk, which knows no shares.
 const BURST_END_PERIODS: u64 = 5;
-/// After a burst the pace is slower than the figures by one part in this many (3 %), so that the
-/// disk finishes what the burst left in it, such as a full write buffer. A larger number makes that
-/// take longer; a smaller one costs more rate.
+/// After a burst the pace is slower than the figures by one part in this many (3 %). So the disk finishes the
+/// work that the burst left in it, such as a full write buffer. A larger number makes that take longer; a
+/// smaller one costs more rate.
 const DRAIN_PART: u32 = 32;
 
-/// When the figures of a disk are a ceiling, and not prices alone: requests are let through at one
-/// second of disk time per second then, whatever the disk does.
+/// When the figures of a disk are a ceiling on its rate, and not only prices. Under a ceiling the pace is one
+/// second of disk time per second, even if the disk could do more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ceiling {
-    /// Never: trials find what the disk does.
+    /// Never. Trials find the throughput of the disk.
     #[default]
     Never,
-    /// Once a burst is over, which credits or a write buffer allow: from the moment that the disk does
-    /// no more than its figures while work waits, until no work waits. Requests that the disk cannot
-    /// do then wait in the queue, by shares, and not in the disk.
+    /// Once a burst is over, which credits or a write buffer allow. The ceiling begins when the disk does no
+    /// more than its figures while work waits, and ends when no work waits. Excess requests then wait in the
+    /// queue, by shares, and not in the disk.
     AfterBurst,
-    /// Always: the owner of the disk sets it.
+    /// Always. The figures are limits that the owner of the disk has set.
     Always,
 }
 
@@ -205,7 +203,7 @@ pub(super) struct FiguresBound {
 }
 
 impl FiguresBound {
-    /// The one in force, set again, changes nothing.
+    /// Replaces the ceiling. Setting the present one again changes nothing.
     pub(super) fn set(&self, ceiling: Ceiling) {
         let follows = ceiling == Ceiling::AfterBurst;
         if self.follows_burst.swap(follows, Ordering::Relaxed) && follows {
@@ -215,7 +213,8 @@ impl FiguresBound {
         set(&self.slow_periods, 0);
     }
 
-    /// What disk time costs where the figures bind and cost `price`; `None` where they do not bind.
+    /// The price of disk time while the figures bind; `None` while they do not. `price` is the price by the
+    /// figures.
     #[inline]
     pub(super) fn price(&self, price: impl FnOnce() -> Price) -> Option<Price> {
         self.binds.load(Ordering::Relaxed).then(|| {
@@ -226,7 +225,8 @@ impl FiguresBound {
         })
     }
 
-    /// In a period the disk did so much, in thousandths of its figures, and work waited or not.
+    /// Counts a period in which the disk had this rate, in thousandths of its figures. `waited` is true if
+    /// work waited throughout.
     pub(super) fn end_period(&self, speed_permille: u64, waited: bool) {
         if !self.follows_burst.load(Ordering::Relaxed) {
             return;

@@ -1,5 +1,4 @@
-//! How much disk time may wait in the disk, and the latency of a disk that has little to do, learnt
-//! while it serves.
+//! The effective goal, and the base latency of the disk, which is learnt while it serves requests.
 //!
 //! Decision: `docs/decisions/0026-base-latency.md`.
 
@@ -9,50 +8,50 @@ use super::policy::Policy;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{DiskModel, DiskTime, Time, saturating_nanos};
 
-/// A request of this size, in bytes (128 KiB), always fits into one effective goal, which is at
-/// least its cost in the dearer direction. Disks reach their bandwidth at this size.
+/// The size of a request that always fits into one effective goal, in bytes (128 KiB). The goal is at least
+/// its cost in the dearer direction. Disks reach their bandwidth at this size.
 const GOAL_REQUEST_LEN: u64 = 128 * 1024;
 /// The longest goal and base latency, in nanoseconds (100 s); longer ones count as this. It keeps
 /// windows far from the end of the number range.
 pub(super) const GOAL_NANOS_MAX: u64 = 100_000_000_000;
-/// The effective goals that a window by the figures holds. The pace hands out one of them at once,
-/// and as much may still be in the disk. With more, an urgent request waits longer in the disk.
+/// The size of a window by the figures, in effective goals. The pace hands out one goal at once, and as much
+/// may still be in the disk. With more, an urgent request waits longer in the disk.
 const WINDOW_GOALS: u64 = 2;
 
-/// A learnt base latency fades each time that no idle moment has confirmed it for this long, in
-/// nanoseconds (500 ms). What was learnt of a disk in trouble would otherwise last as long as the
-/// backlog after it.
+/// The time without an idle moment after which a learnt base latency is reduced, again and again, in
+/// nanoseconds (500 ms). Without that, a latency learnt while the disk was in trouble would last as long as
+/// the backlog after it.
 const FADE_NANOS: u64 = 500_000_000;
-/// A learnt base latency fades by one part in this many, so that it halves in about 5.4 s. A
-/// smaller number forgets a healthy disk in a short backlog; a larger one keeps a window too large
-/// for longer.
+/// Each reduction lowers a learnt base latency by one part in this many, so it halves in about 5.4 s. With a
+/// smaller number a short backlog forgets a healthy disk; with a larger one the window stays too large for
+/// longer.
 const FADE_PART: u64 = 16;
 
-/// The window by the figures at this effective goal, in units.
+/// The window by the figures at this effective goal, in units of disk time.
 pub(super) fn two_goals_units(goal: DiskTime) -> u64 {
     goal.units().saturating_mul(WINDOW_GOALS)
 }
 
-/// The effective goal: the latency goal, or more where the disk itself needs
-/// more, because it takes longer for 128 KiB or answers later when idle.
+/// The effective goal: the latency goal, the cost of 128 KiB or the base latency, whichever is largest.
+/// Fields named `units` are in units of disk time.
 #[derive(Debug)]
 pub(super) struct Goal {
     units: AtomicU64,
-    /// What the latency goal and the model ask for.
+    /// The effective goal without the base latency.
     units_min: AtomicU64,
     /// The base latency in use, stated or learnt.
     base_units: AtomicU64,
-    /// The one that was stated; zero if none was.
+    /// The stated base latency; zero if none is stated.
     stated_units: AtomicU64,
-    /// When a learnt base latency was confirmed or faded last.
+    /// When the learnt base latency was last confirmed or reduced, in nanoseconds.
     confirmed_at: AtomicU64,
-    /// The stated latency goal in units, zero if none is stated; `None` without a goal.
+    /// The stated latency goal in units, zero if none is stated; `None` for a policy without a goal.
     stated_goal: Option<u64>,
-    /// The latency goal in units where none is stated; zero for as long as the disk needs.
+    /// The latency goal in units if none is stated. Zero means as little as the disk needs.
     unstated_goal: u64,
     /// The cost of 128 KiB in the dearer direction.
     large_units: AtomicU64,
-    /// For a policy that has a base latency.
+    /// The samples of the base latency, for a policy that has one.
     learnt: Option<BaseLatency>,
 }
 
@@ -79,7 +78,7 @@ impl Goal {
         goal
     }
 
-    /// Follows the model; a policy without a goal has none whatever the model.
+    /// Computes the goal for another model. A policy without a goal still has none.
     pub(super) fn set_model(&self, model: &DiskModel) {
         self.large_units.store(model.max_cost(GOAL_REQUEST_LEN).units(), Ordering::Relaxed);
         self.update();
@@ -89,12 +88,12 @@ impl Goal {
         DiskTime::from_units(self.units.load(Ordering::Relaxed))
     }
 
-    /// What the latency goal and the model ask for, whatever the disk is like.
+    /// The effective goal without the base latency.
     pub(super) fn configured(&self) -> DiskTime {
         DiskTime::from_units(self.units_min.load(Ordering::Relaxed))
     }
 
-    /// Whether what the disk is like is to be found out: nobody has said.
+    /// Whether the base latency is learnt, because none is stated.
     pub(super) fn learns(&self) -> bool {
         self.learnt.is_some() && self.stated_units.load(Ordering::Relaxed) == 0
     }
@@ -103,8 +102,7 @@ impl Goal {
         DiskTime::from_units(self.base_units.load(Ordering::Relaxed))
     }
 
-    /// The base latency is this, and not what is learnt; a policy without one
-    /// has none.
+    /// States the base latency, which ends learning. Does nothing for a policy without one.
     pub(super) fn set_base_latency(&self, base: Duration) {
         if self.learnt.is_some() {
             let units = stated_time(base).units();
@@ -126,8 +124,7 @@ impl Goal {
         }
     }
 
-    /// Believes a learnt base latency less while nothing confirms it: what was learnt of a disk in
-    /// trouble does not last as long as the next backlog.
+    /// Reduces a learnt base latency that no idle moment has confirmed for [`FADE_NANOS`].
     pub(super) fn fade(&self, now: Time) {
         let confirmed_at = self.confirmed_at.load(Ordering::Relaxed);
         let is_due = now.nanos_since(Time::from_nanos(confirmed_at)) >= FADE_NANOS;
@@ -154,7 +151,7 @@ impl Goal {
     }
 }
 
-/// Not zero, which stands for a time that is not stated.
+/// At least one unit, because zero means that no time is stated.
 fn stated_time(base: Duration) -> DiskTime {
     disk_time(base).max(DiskTime::from_units(1))
 }
@@ -163,22 +160,21 @@ fn disk_time(duration: Duration) -> DiskTime {
     DiskTime::from_nanos(saturating_nanos(duration).min(GOAL_NANOS_MAX))
 }
 
-/// The service times that the learnt base latency is the median of. It is computed again once all of
-/// them are new, so that more follow the disk later, and fewer leave outliers more weight.
+/// The number of service times whose median is the learnt base latency. The median is computed again once all
+/// of them are new. With more it follows the disk later; with fewer, outliers have more weight.
 const SAMPLES: usize = 32;
-/// Service times within this time, in nanoseconds (1 ms), count as one sample. They may have met
+/// The least time between two samples, in nanoseconds (1 ms). Service times closer to each other may have met
 /// the same stall of the disk, which would fill all samples at once.
 const APART_NANOS: u64 = 1_000_000;
-/// The service times from which the first median is taken. A median of fewer would believe a few
-/// outliers.
+/// The number of service times for the first median. A median of fewer would follow a few outliers.
 const SAMPLES_MIN: u32 = 8;
-/// The longest base latency that is believed, in nanoseconds (20 ms). Hard disks take 10 to 20 ms
-/// for a seek, and disks behind a network up to 20. A disk that seems to answer later is slow at
-/// the moment, and a larger window would make it slower.
+/// The longest base latency that is learnt, in nanoseconds (20 ms); longer samples count as this. Hard disks
+/// take 10 to 20 ms for a seek, and disks behind a network up to 20. A disk that seems to answer later is
+/// slow at the moment, and a larger window would make it slower.
 const BELIEVED_NANOS_MAX: u64 = 20_000_000;
 
-/// The last service times of requests that met a nearly idle disk, and their
-/// median. Shared by all queues of a group.
+/// The latest service times on a nearly idle disk, in nanoseconds, and their median. All queues of a group
+/// share them.
 #[derive(Debug, Default)]
 pub(crate) struct BaseLatency {
     nanos: [AtomicU64; SAMPLES],
@@ -187,9 +183,8 @@ pub(crate) struct BaseLatency {
 }
 
 impl BaseLatency {
-    /// Adds a service time, unless another was added just before; answers with
-    /// the median of the latest as soon as there are enough, and then whenever all
-    /// of them are new.
+    /// Adds a service time, unless another was added within [`APART_NANOS`]. Returns the median after the
+    /// first [`SAMPLES_MIN`] samples, and then whenever all samples are new.
     #[inline]
     pub(crate) fn observe(&self, now: Time, service_nanos: u64) -> Option<u64> {
         let seen_at = Time::from_nanos(self.seen_at.load(Ordering::Relaxed));
@@ -211,7 +206,7 @@ impl BaseLatency {
         (seen == SAMPLES_MIN || seen.is_multiple_of(SAMPLES as u32)).then(|| self.median(seen))
     }
 
-    /// Forgets what was seen: nothing confirms it any more.
+    /// Discards all samples.
     pub(crate) fn forget(&self) {
         self.seen.store(0, Ordering::Relaxed);
     }
@@ -231,7 +226,7 @@ impl BaseLatency {
 mod tests {
     use super::*;
 
-    /// Service times at samples far enough apart, and what was found.
+    /// Adds each of these times as a sample. Returns the latest median.
     fn observe(base: &BaseLatency, times: impl Iterator<Item = u64>) -> Option<u64> {
         let begin = base.seen_at.load(Ordering::Relaxed);
         let at = |index: usize| Time::from_nanos(begin + (index as u64 + 1) * APART_NANOS);
@@ -269,7 +264,7 @@ mod tests {
         for turn in 1..=64 {
             let now = Time::from_nanos(turn * 2 * APART_NANOS);
             let nanos = if turn % 8 == 0 { 5_000_000 } else { 80_000 };
-            // the many that wait in a disk that stands still come back together
+            // the requests that wait in a stalled disk complete together
             for _ in 0..if turn % 8 == 0 { 40 } else { 1 } {
                 found = base.observe(now, nanos).or(found);
             }

@@ -1,4 +1,4 @@
-//! What bounds the work that is unfinished in the disk.
+//! The limit of a policy on the work in flight.
 
 use alloc::boxed::Box;
 
@@ -6,13 +6,13 @@ use super::policy::Policy;
 use crate::sync::{Ordering, Padded, Tally};
 use crate::{DiskModel, DiskTime, Op};
 
-/// A request, as the budget sees it.
+/// What a request asks of the budget.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     pub(crate) cost: DiskTime,
-    /// What the pace counts: less where it is known that the disk does not seek.
+    /// The disk time that the pace charges. It is less than `cost` if the disk is known not to seek.
     pub(crate) paced: DiskTime,
-    /// Nothing of its class waited on its shard when it came.
+    /// Whether nothing of its class waited on its shard when it was enqueued.
     pub(crate) fresh: bool,
     #[cfg(feature = "history")]
     op: Op,
@@ -21,7 +21,7 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    /// For a request that costs `cost`; what it is counts for some policies.
+    /// The demand of a request that costs `cost`. Only policies of the feature `history` use `op` and `len`.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     #[inline(always)]
     pub(crate) const fn new(cost: DiskTime, op: Op, len: u64, fresh: bool) -> Self {
@@ -37,7 +37,7 @@ impl Demand {
     }
 }
 
-/// Disk time of everything in the disk, and the bound of a policy on it.
+/// The disk time in flight, and the bound of a policy.
 #[derive(Debug)]
 pub(super) struct Limit {
     in_flight: Padded<Room>,
@@ -47,13 +47,13 @@ pub(super) struct Limit {
 #[derive(Debug)]
 enum Bound {
     None,
-    /// So much disk time, as told with each request.
+    /// A bound on the disk time in flight. Each call passes the present window.
     Window,
     ByUnit(Box<UnitBound>),
 }
 
 impl Limit {
-    /// `sole` if a single shard uses it.
+    /// `sole` is true if a single shard uses it.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     pub(super) fn new(policy: &Policy, model: &DiskModel, sole: bool) -> Self {
         let by_unit = |unit| {
@@ -72,24 +72,24 @@ impl Limit {
         Self { in_flight: Padded(Room::new(sole)), bound }
     }
 
-    /// Disk time of everything in the disk.
+    /// Disk time in flight, in units.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight.0.used()
     }
 
-    /// Whether nothing is bounded.
+    /// Whether the policy has no bound.
     pub(super) fn is_none(&self) -> bool {
         matches!(self.bound, Bound::None)
     }
 
-    /// Whether a window is what bounds the disk.
+    /// Whether the bound is a window.
     #[inline]
     pub(super) fn is_window(&self) -> bool {
         matches!(self.bound, Bound::Window)
     }
 
-    /// What is free, scaled to an effective `goal`; of what is in the disk so
-    /// much is `uncounted` in the window.
+    /// The free part of the bound, scaled to the effective `goal`. `uncounted` is disk time in flight that
+    /// does not count in the window.
     pub(super) fn part_free(&self, goal: DiskTime, window: u64, uncounted: DiskTime) -> DiskTime {
         match &self.bound {
             Bound::None => goal,
@@ -98,8 +98,8 @@ impl Limit {
         }
     }
 
-    /// Takes room for `demand`; returns the disk time that was in the disk before.
-    // on the way of each request; other callers are rare
+    /// Takes room for `demand`. Returns the disk time in flight before; `None` if there is no room.
+    // inlined for the hot path of each request; other callers are rare
     #[inline(always)]
     pub(super) fn enter(&self, demand: &Demand, goal: DiskTime, window: u64) -> Option<u64> {
         if self.is_window() {
@@ -115,7 +115,7 @@ impl Limit {
         Some(self.in_flight.0.enter_anyway(demand.cost.units()))
     }
 
-    /// Takes room however much is used.
+    /// Takes room for `demand`, however much is in flight.
     pub(super) fn enter_anyway(&self, demand: &Demand) {
         if let Bound::ByUnit(bound) = &self.bound {
             bound.each(demand, Room::enter_anyway);
@@ -132,8 +132,8 @@ impl Limit {
         }
     }
 
-    /// Whether there is room, asked by a queue that has just left a mark and
-    /// would otherwise sleep; see [`Room::open_after_mark`].
+    /// Whether there is room. A queue calls this after it has left its mark and before it sleeps; see
+    /// [`Room::open_after_mark`].
     pub(super) fn open_after_mark(&self, goal: DiskTime, window: u64) -> bool {
         match &self.bound {
             Bound::None => true,
@@ -143,7 +143,7 @@ impl Limit {
     }
 }
 
-/// The bound of a policy to compare with, in units of its own.
+/// The bound of a policy for comparison, in its own units.
 #[derive(Debug)]
 struct UnitBound {
     rooms: [Padded<Room>; 2],
@@ -152,16 +152,17 @@ struct UnitBound {
 
 #[derive(Debug)]
 enum Unit {
-    /// At most this many requests, and nothing in the second room (2016).
+    /// At most this many requests (2016). The second room is not used.
     Requests { max: u64 },
-    /// In disk time of each: an operation takes `1 / IOPS`, and its bytes take `bytes / bandwidth`,
-    /// per direction. Each may hold one goal, by Little's law (ScyllaDB, 2018).
+    /// Operations and bytes, each in disk time and per direction: an operation takes `1 / IOPS`, and its
+    /// bytes take `bytes / bandwidth`. Each of the two rooms holds one goal, by Little's law (ScyllaDB,
+    /// 2018).
     #[cfg(feature = "history")]
     OperationsAndBytes(Box<DiskModel>),
 }
 
 impl UnitBound {
-    /// What a request takes of each room.
+    /// The amounts that a request takes from the two rooms.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     fn amounts(&self, demand: &Demand) -> [u64; 2] {
         match &self.unit {
@@ -175,7 +176,7 @@ impl UnitBound {
         }
     }
 
-    /// Each room with its limit.
+    /// The two rooms with their limits.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     fn limited(&self, goal: DiskTime) -> [(&Room, u64); 2] {
         let limits = match self.unit {
@@ -197,7 +198,7 @@ impl UnitBound {
         Some(())
     }
 
-    /// Changes each room by what a request takes of it.
+    /// Calls `change` for each room, with the amount that the request takes from it.
     fn each<T>(&self, demand: &Demand, change: impl Fn(&Room, u64) -> T) {
         for (room, amount) in self.rooms.iter().zip(self.amounts(demand)) {
             change(&room.0, amount);
@@ -215,14 +216,14 @@ impl UnitBound {
     }
 }
 
-/// Counts what has entered and not left.
+/// An atomic counter of what has entered and not left.
 #[derive(Debug)]
 pub(crate) struct Room {
     used: Tally,
 }
 
 impl Room {
-    /// An empty room; `sole` if a single shard uses it.
+    /// An empty room. `sole` is true if a single shard uses it.
     pub(crate) fn new(sole: bool) -> Self {
         Self { used: Tally::new(sole) }
     }
@@ -231,33 +232,32 @@ impl Room {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Enters while less than `limit` is used, overshooting it by this one at
-    /// most; returns what was used before.
+    /// Adds `amount` if less than `limit` is used, so the limit is exceeded by at most one request. Returns
+    /// the amount used before; `None` if it was not added.
     pub(crate) fn enter(&self, limit: u64, amount: u64) -> Option<u64> {
         self.used.update(|used| (used < limit).then(|| used.wrapping_add(amount)))
     }
 
-    /// Enters whatever is used; returns what was used before.
+    /// Adds `amount`, however much is used. Returns the amount used before.
     pub(crate) fn enter_anyway(&self, amount: u64) -> u64 {
         self.used.fetch_add(amount, Ordering::AcqRel)
     }
 
-    /// An atomic read-modify-write with AcqRel: see [`Room::open_after_mark`].
+    /// Gives `amount` back, by an atomic read-modify-write with AcqRel: see [`Room::open_after_mark`].
     pub(crate) fn leave(&self, amount: u64) {
         let before = self.used.fetch_sub(amount, Ordering::AcqRel);
         debug_assert!(before >= amount, "what leaves has entered: {amount} of {before}");
     }
 
-    /// Whether one more may enter, asked by a queue that has just left a mark
-    /// and would otherwise sleep. This is a read-modify-write on the number
-    /// that `leave` changes: either it comes later and sees the room, or
-    /// `leave` comes later and its caller sees the mark.
+    /// Whether one more request may enter. A queue calls this after it has left its mark and before it
+    /// sleeps. It is a read-modify-write of the number that `leave` changes. If it comes after `leave`, it
+    /// sees the room. If `leave` comes after it, the caller of `leave` sees the mark.
     fn open_after_mark(&self, limit: u64) -> bool {
         self.used.fetch_add(0, Ordering::AcqRel) < limit
     }
 
-    /// The part of `limit` that is free, scaled to `whole`, where `uncounted` of
-    /// what is used does not count. Rounded up: it is zero only where nothing more enters.
+    /// The free part of `limit`, scaled to `whole`. `uncounted` of the used amount does not count. It is
+    /// rounded up, so it is zero only where nothing more may enter.
     fn part_free(&self, limit: u64, uncounted: u64, whole: DiskTime) -> DiskTime {
         let free = limit.saturating_sub(self.used().saturating_sub(uncounted));
         let scaled = u128::from(whole.units()) * u128::from(free);

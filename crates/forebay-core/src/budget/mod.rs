@@ -1,8 +1,8 @@
-//! Whether the next request may go to the disk now.
+//! Decides whether the next request may be dispatched to the disk now.
 //!
-//! A budget has a *goal* (how much may wait in the disk), a *rate* and
-//! *rooms* (what may be unfinished); the policies differ in which rate and
-//! which rooms they have.
+//! The *effective goal* of a budget is the disk time that may wait in the disk. Its *rate* is the disk time
+//! that it hands out per second, and its *limit* bounds the work in flight. Policies differ in rate and
+//! limit.
 //!
 //! Decision: `docs/decisions/0005-pace-and-window.md`.
 
@@ -47,51 +47,51 @@ use pace::Rate;
 use price::{Mix, Price};
 use service::Service;
 
-/// The effective goals by which all shards together that turn late and are owed disk time may
-/// exceed window and burst. With fewer, late shards lose their share to those that turn more often;
-/// with more, urgent requests wait longer in the disk.
+/// The overdraft of all late shards together, in effective goals. Late shards that are owed disk time may
+/// exceed window and burst by this much. With a smaller overdraft, they lose their share to shards that poll
+/// more often. With a larger one, urgent requests wait longer in the disk.
 const OVERDRAFT_GOALS: u64 = 4;
-/// Of these a shard has no more than this many in a turn, where trials find the window. Their effective
-/// goals are a tenth of those by the figures. With two, a shard that turns rarely has two thirds of what
-/// three goals in each turn would be.
+/// The overdraft of one late shard in a turn where trials find the window, in effective goals. Such a goal is
+/// a tenth of one by the figures. With two, a shard that polls rarely gets two thirds of what it gets with
+/// three.
 const TURN_GOALS_BY_TRIALS: u64 = 3;
-/// The same where the figures give the window. With three, a shard that is away now and then has requests
-/// wait in the disk 1.15 times as long (p99).
+/// The overdraft of one late shard in a turn where the figures give the window, in effective goals. With
+/// three, a shard that is away now and then makes requests wait 1.15 times as long in the disk (p99).
 const TURN_GOALS_BY_FIGURES: u64 = 2;
-/// A disk is nearly idle while at most one part in this many is used of the window that was asked
-/// for. It is not the window that is learnt: a bound that follows what is learnt would let the base
-/// latency run away.
+/// A disk is nearly idle while at most one part in this many of the configured window is in flight. The
+/// configured window is two effective goals without the learnt base latency. A bound that followed the learnt
+/// latency would raise it again and again.
 const NEARLY_IDLE_PART: u64 = 4;
-/// A disk is nearly empty while at most one part in this many of the window is used. It only
-/// decides under which reason the time is counted for which the pace holds requests back.
+/// A disk is nearly empty while at most one part in this many of the window is in flight. This only selects
+/// the counter for the time in which the pace holds requests back.
 const NEARLY_EMPTY_PART: u64 = 8;
 
-/// How a queue takes from the budget.
+/// The state of a queue that changes what a request is charged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChargeContext<'a> {
     pub(crate) flow: &'a FlowRatio,
-    /// The time that the pace makes up for.
+    /// Missed pace credit: disk time before now that the pace still hands out.
     pub(crate) passed: DiskTime,
 }
 
-/// Why the budget let nothing through.
+/// Why the budget refuses a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The rate is used up; it is open again at this time.
+    /// The rate is used up until this time.
     Pace(Time),
-    /// Too much is unfinished; it opens when something completes.
+    /// Too much work is in flight. A completion makes room.
     Window,
 }
 
-/// What became of an attempt to reserve.
+/// The result of an attempt to reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reservation {
-    /// The request may go; `nearly_idle` if it found the disk almost empty.
+    /// The request may be dispatched. `nearly_idle` is true if it found the disk nearly idle.
     Granted { nearly_idle: bool },
-    /// The budget is closed.
+    /// The budget refuses the request.
     Refused(Refusal),
-    /// Another queue took the rate between two steps. Room was taken and given
-    /// back meanwhile, so queues that found the window full must be woken.
+    /// Another queue used up the rate between two steps of the attempt. Room was taken and given back, so
+    /// queues that found the window full meanwhile must be woken.
     LostRace,
 }
 
@@ -101,20 +101,20 @@ pub(crate) struct Budget {
     goal: Padded<Goal>,
     rate: Padded<Rate>,
     limit: Limit,
-    /// What goes past the window because it was charged before.
+    /// The pace of parked grants that come back beyond the window. The rate has charged them before.
     again: Padded<Pace>,
-    /// Requests are priced higher while more go than come back.
+    /// Whether prices rise while more requests are dispatched than complete.
     #[cfg(feature = "history")]
     follows_flow: bool,
     pub(crate) overdue: Overdue,
-    /// Boxed, as what follows: budgets are made on small stacks too.
+    /// Boxed like `mix`, because budgets are also made on small stacks.
     service: Box<Padded<Service>>,
     mix: Box<Padded<Mix>>,
     controller: Controller,
 }
 
 impl Budget {
-    /// `sole` if a single shard uses it.
+    /// `sole` is true if a single shard uses the budget.
     pub(crate) fn new(
         policy: &Policy,
         model: &DiskModel,
@@ -141,58 +141,59 @@ impl Budget {
         }
     }
 
-    /// Disk time of everything in the disk.
+    /// Disk time of the requests in flight that are not given up.
     pub(crate) fn in_flight(&self) -> DiskTime {
         DiskTime::from_units(self.limit.in_flight())
     }
 
-    /// Whether the disk is empty, or nearly, and does not hang.
+    /// Whether the disk is nearly empty and does not hang.
     pub(crate) fn is_nearly_empty(&self, now: Time) -> bool {
         let nearly = self.window().units() / NEARLY_EMPTY_PART;
         self.limit.in_flight() <= nearly && !self.overdue.hangs(now)
     }
 
-    /// The latency of the idle disk, stated or learnt; zero if it is not known.
+    /// The base latency, stated or learnt; zero if it is unknown.
     pub(crate) fn base_latency(&self) -> DiskTime {
         self.goal.0.base_latency()
     }
 
-    /// How much may wait in the disk and how much may burst; unbounded when open.
+    /// The effective goal: the disk time that may wait in the disk, and the length of a burst. It is
+    /// unbounded for a policy without a goal.
     pub(crate) fn effective_goal(&self) -> DiskTime {
         self.goal.0.get()
     }
 
-    /// Disk time that lies unused: what could be dispatched now, at most one
-    /// effective goal. `unattended` is in the disk and does not count.
+    /// Unused disk time: how much could be dispatched now, at most one effective goal. `unattended` is disk
+    /// time in flight that does not count.
     pub(crate) fn unused(&self, now: Time, unattended: DiskTime) -> DiskTime {
         let goal = self.effective_goal();
         let room = self.limit.part_free(goal, self.limit_units(goal), unattended);
         self.rate.0.available(now, goal).min(room)
     }
 
-    /// What the rate alone leaves unused, at most one effective goal.
+    /// Disk time that the rate alone leaves unused, at most one effective goal.
     pub(crate) fn unused_of_rate(&self, now: Time) -> DiskTime {
         self.rate.0.available(now, self.effective_goal())
     }
 
-    /// Since when the rate has been open; `now` if it is not.
+    /// The time since which the rate has been open; `now` if it is closed.
     pub(crate) fn unused_since(&self, now: Time) -> Time {
         self.rate.0.open_since(self.effective_goal()).min(now)
     }
 
-    /// When the rate alone leaves `wanted` unused (at most one effective goal).
+    /// The time at which the rate alone leaves `wanted` unused. More than one effective goal counts as one.
     pub(crate) fn unused_at(&self, now: Time, wanted: DiskTime) -> Time {
         self.rate.0.available_at(now, self.effective_goal(), wanted).unwrap_or(now)
     }
 
-    /// A number that changes whenever something is dispatched, if the policy has
-    /// one.
+    /// A number that changes with each dispatch; `None` if the policy has none.
     pub(crate) fn spent(&self) -> Option<u64> {
         self.rate.0.spent()
     }
 
-    /// Takes what `demand` needs if the budget is open; `unattended` does not count.
-    // on the way of each request; other callers are rare
+    /// Reserves rate and room for `demand` if the budget is open. `unattended` is disk time in flight that
+    /// does not count in the window.
+    // inlined for the hot path of each request; other callers are rare
     #[inline(always)]
     pub(crate) fn try_reserve(
         &self,
@@ -227,8 +228,8 @@ impl Budget {
         open_at.map_or(Refusal::Window, Refusal::Pace)
     }
 
-    /// By how much a late shard may overdraw the budget in a turn: all of `late_shards` together by
-    /// four effective goals.
+    /// The most by which one late shard may overdraw the budget in a turn. All `late_shards` together may
+    /// overdraw it by four effective goals.
     pub(crate) fn overdraft_max(&self, late_shards: u64) -> DiskTime {
         let goal = self.effective_goal().units();
         let in_turn = match self.searches_knee() {
@@ -239,16 +240,16 @@ impl Budget {
         DiskTime::from_units(part.min(goal.saturating_mul(in_turn)))
     }
 
-    /// Takes what `demand` needs on credit, for a shard that is owed it, beyond the
-    /// rate's burst and beyond the window, which may bind nobody. Policies without
-    /// both have no such credit.
+    /// Reserves for a late shard that is owed disk time, beyond the burst of the rate and beyond the window.
+    /// If `window_binds` is false, nothing bounds the disk time in flight. Returns whether it reserved: never
+    /// for policies that lack a pace or a window.
     pub(crate) fn try_overdraw(&self, now: Time, demand: &Demand, window_binds: bool) -> bool {
         let (true, Rate::Pace(pace)) = (self.limit.is_window(), &self.rate.0) else { return false };
         let goal = self.effective_goal();
         let terms = self.terms(goal);
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
         let limit = match window_binds {
-            // beyond what fresh requests of others find, or these would take all of it
+            // beyond the window of fresh requests, or those of others would take all of the overdraft
             true => terms.window_of_fresh(DiskTime::ZERO),
             false => u64::MAX,
         };
@@ -257,7 +258,7 @@ impl Budget {
             return false;
         }
         let burst = goal.units().saturating_add(overdraft);
-        // what is owed already is enough for the disk to be empty where prices are wrong
+        // capped: if the price is wrong, the present debt alone already leaves the disk empty
         let amount = terms.price.time_of(demand.cost, goal).min(goal.max(demand.cost));
         let amount = self.controller.part.stretch(amount);
         let taken = pace.try_take(now, DiskTime::from_units(burst), amount);
@@ -267,11 +268,11 @@ impl Budget {
         taken
     }
 
-    /// Takes what `demand` needs if the rate alone is open, however much is in the
-    /// disk. Else when the rate is open again, if time alone brings that about.
+    /// Reserves for `demand` if the rate is open, however much is in flight. The error is the time at which
+    /// the rate opens again; `None` if only a completion opens it.
     pub(crate) fn reserve_bypass(&self, now: Time, demand: &Demand) -> Result<(), Option<Time>> {
         let goal = self.effective_goal();
-        // not at a pace that does not bind: this is the only bound past the window
+        // by the price of the figures, which binds: beyond the window the pace is the only bound
         let amount = self.price_of_figures().time_of(demand.cost, goal);
         if !self.rate.0.try_take_from(
             now,
@@ -284,11 +285,11 @@ impl Budget {
         Ok(())
     }
 
-    /// Lets a request enter again whose cost the rate has handed out before: if
-    /// there is room, or else past the window, one effective goal and then the
-    /// rate of the disk.
+    /// Lets a parked grant enter the window again; the rate has charged it before. Without room it goes
+    /// beyond the window, at the rate of the figures with a burst of one effective goal. Returns whether it
+    /// entered.
     pub(crate) fn reenter(&self, now: Time, demand: &Demand) -> bool {
-        // not at a pace that does not bind, as for `reserve_bypass`
+        // by the price of the figures, as in `reserve_bypass`
         let (goal, price) = (self.effective_goal(), self.price_of_figures());
         let window = self.limit_units(goal).max(price.done_in(two_goals_units(goal)));
         if self.limit.enter(demand, goal, window).is_some() {
@@ -302,20 +303,20 @@ impl Budget {
         enters
     }
 
-    /// The latency of the idle disk is known now: the effective goal follows.
+    /// States the base latency, which the effective goal follows.
     pub(crate) fn set_base_latency(&self, base: Duration) {
         self.goal.0.set_base_latency(base);
     }
 
-    /// The disk has finished with a request, or is no longer waited for.
+    /// Gives the room of a request back: it was completed, parked or given up.
     pub(crate) fn leave(&self, demand: &Demand) {
         self.limit.leave(demand);
         #[cfg(feature = "history")]
         self.rate.0.completed(demand.cost);
     }
 
-    /// Learns from a service time that was measured while the disk was nearly idle. Where others use
-    /// the disk too, it need not have been idle.
+    /// Learns the base latency from a service time on a nearly idle disk. Does nothing while this process has
+    /// a part of the disk: requests of other processes may have kept it busy.
     pub(crate) fn observe_idle_service(&self, now: Time, service_nanos: u64) {
         if self.controller.part.is_in_force() {
             return;
@@ -323,13 +324,13 @@ impl Budget {
         self.goal.0.observe_idle_service(now, service_nanos);
     }
 
-    /// Whether room is counted in disk time.
+    /// Whether the policy bounds the disk time in flight, by a window.
     #[inline]
     pub(crate) fn counts_disk_time(&self) -> bool {
         self.limit.is_window()
     }
 
-    /// Takes room for a request that goes however much is in the disk.
+    /// Takes room for a request, however much is in flight.
     pub(crate) fn enter_anyway(&self, demand: &Demand) {
         self.limit.enter_anyway(demand);
     }
@@ -346,25 +347,25 @@ impl Budget {
     }
 }
 
-/// What queues report of the disk, and what became of the latency target.
+/// Settings, reports of the queues, and the status of the latency target.
 impl Budget {
-    /// Other rates, and other prices of mixes.
+    /// Replaces the rates, and the prices of mixes.
     pub(crate) fn set_model(&self, model: &DiskModel) {
         self.goal.0.set_model(model);
         self.mix.0.set_prices(model.mix_prices());
     }
 
-    /// What the latency target asks of a request that was dispatched then; `None` if there is no
-    /// target, or the request met no load.
+    /// The latency threshold for a request with this time of dispatch. `None` without a latency target, or if
+    /// the disk was not loaded then.
     #[inline]
     pub(crate) fn threshold_of_load(&self, dispatched_at: Time) -> Option<Threshold> {
         self.service.0.threshold_of_load(dispatched_at)
     }
 
-    /// Reports what a queue has seen of the disk.
+    /// Adds the sample of a queue.
     #[inline(never)]
     pub(crate) fn report(&self, now: Time, sample: Sample) {
-        // what a part of the disk delivers says nothing of the disk
+        // the rate of a part says nothing about the whole disk
         let sample = if self.controller.part.is_in_force() { sample.unjudged() } else { sample };
         if let Some(period) = self.service.0.add(now, sample, self.mix.0.price()) {
             self.controller.figures_bound.end_period(period.speed_permille, period.waited);
@@ -372,7 +373,7 @@ impl Budget {
         self.goal.0.fade(now);
     }
 
-    /// Reports what a shard has completed to the search for the window.
+    /// Passes the completions of a shard to the search for the window.
     #[inline(never)]
     pub(crate) fn report_to_knee(&self, now: Time, sample: &mut WindowSample) {
         if let Some(knee) = self.controller.knee()
@@ -382,19 +383,19 @@ impl Budget {
         }
     }
 
-    /// Reports what a queue has sent to the disk since its last report. Reads and writes that are
-    /// in the disk together set the price of what follows.
+    /// Counts what a queue has dispatched since its last report. The mix of reads and writes sets the price
+    /// of later requests.
     #[inline(never)]
     pub(crate) fn note_mix(&self, now: Time, dispatched: Dispatched) {
         self.mix.0.note(now, dispatched, self.window());
     }
 
-    /// Work has to wait for the disk.
+    /// Notes that work has to wait for the disk.
     pub(crate) fn refused(&self, now: Time) {
         self.service.0.refused(now);
     }
 
-    /// What became of the latency target.
+    /// The status of the latency target; `None` without one.
     pub(crate) fn latency_target(&self) -> Option<LatencyTargetStatus> {
         let target = self.service.0.target()?;
         let base = self.base_latency().as_nanos_ceil();
@@ -409,15 +410,15 @@ impl Budget {
         })
     }
 
-    /// Puts another latency target in force, or none; only where there is a window. The one in
-    /// force changes nothing.
+    /// Replaces or removes the latency target. Does nothing if the policy has no window, or if the target is
+    /// in force already.
     pub(crate) fn set_latency_target(&self, target: Option<LatencyTarget>) {
         if self.counts_disk_time() && self.service.0.set_target(target) {
             self.controller.set_target(target);
         }
     }
 
-    /// A request has completed after so long, which may be overdue.
+    /// Notes that a request, overdue or not, completed after this time in the disk.
     #[inline]
     pub(crate) fn completed(&self, now: Time, in_disk_nanos: u64) {
         if let Some(before) = self.overdue.completed(now, in_disk_nanos) {
@@ -433,26 +434,26 @@ impl Budget {
         }
     }
 
-    /// How long a request may be in the disk before it is overdue.
+    /// The time in the disk after which a request is overdue, in nanoseconds.
     pub(crate) fn patience_nanos(&self, now: Time) -> u64 {
         self.overdue.patience_nanos(now, self.window())
     }
 
-    /// Whether an overdue request may leave the window now, and the disk time
-    /// that it has kept from others: none while nobody gets anything, or where
-    /// nothing bounds what is unfinished. If not, when to ask again.
+    /// Gives up an overdue request if that is allowed now. Returns the disk time that it kept from others.
+    /// This is zero while the disk is silent, and for policies without a limit. The error is the time to try
+    /// again.
     pub(crate) fn give_up(&self, now: Time, request: GivenUp) -> Result<DiskTime, Time> {
         let kept = self.overdue.give_up(now, self.window(), request)?;
         Ok(if self.limit.is_none() { DiskTime::ZERO } else { kept })
     }
 
-    /// Most disk time that may be unfinished now when an ordinary request goes.
+    /// The window for requests that are not fresh.
     pub(crate) fn window_in_force(&self) -> DiskTime {
         DiskTime::from_units(self.limit_units(self.effective_goal()))
     }
 
-    /// The disk is this process's to this part, in millionths of the figures, or alone. What it owes
-    /// takes it as much longer or shorter.
+    /// Sets the part of the disk that this process has, in millionths of the figures; `None` if it has the
+    /// disk alone. The debt of the pace is rescaled to the new part.
     pub(crate) fn set_part(&self, now: Time, millionths: Option<u32>) {
         let (before, next) = self.controller.part.put_in_force(millionths);
         if let Rate::Pace(pace) = &self.rate.0
@@ -462,19 +463,19 @@ impl Budget {
         }
     }
 
-    /// When the figures are a ceiling, from now on.
+    /// Sets when the figures are a ceiling.
     pub(crate) fn set_ceiling(&self, ceiling: Ceiling) {
         self.controller.figures_bound.set(ceiling);
     }
 
-    /// What was counted of the group until `now`.
+    /// The counters of the group. A stall that lasts is counted until `now`.
     pub(crate) fn counters(&self, now: Time) -> GroupCounters {
         let mut counters = self.service.0.counters();
         self.overdue.add_stalls_to(&mut counters, now);
         counters
     }
 
-    /// What the disk did when work last waited for it, in thousandths of its figures' rate.
+    /// The rate of the disk when work last waited for it, in thousandths of its figures.
     pub(crate) fn speed_permille(&self) -> u64 {
         self.service.0.speed_permille()
     }

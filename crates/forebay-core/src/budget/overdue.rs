@@ -1,4 +1,4 @@
-//! When the budget stops waiting for a request that does not come back.
+//! When the budget gives up a request that does not complete, and how long the disk stalls.
 //!
 //! Decision: `docs/decisions/0020-requests-that-hang.md`.
 
@@ -6,80 +6,79 @@ use super::pace::Pace;
 use crate::sync::{AtomicU64, Ordering, get, set};
 use crate::{DiskTime, GroupCounters, Time};
 
-/// A request is overdue after this many windows of time; within as much, at most one window's worth
-/// of requests is given up. With fewer, requests are given up that a healthy disk still answers;
-/// with more, a disk that hangs stops others for longer.
+/// The patience in windows of time, after which a request is overdue. In the same time at most one window's
+/// worth of requests is given up. With fewer, requests are given up that a healthy disk still completes. With
+/// more, a disk that hangs blocks other requests for longer.
 pub(super) const WINDOWS: u64 = 8;
 /// The shortest patience while the disk does not hang, in nanoseconds (100 ms). Eight windows of a
 /// fast disk are a few milliseconds, which a slow request of a healthy disk may exceed.
 const OVERDUE_NANOS_MIN: u64 = 100_000_000;
-/// The shortest patience while a part of the disk hangs, in nanoseconds (10 ms). Classes that work
-/// there fill each new window with requests that hang. At 100 ms the others had 3 % of their rate,
-/// 200 ms after the hang.
+/// The shortest patience while a part of the disk hangs, in nanoseconds (10 ms). Classes that use this part
+/// fill each new window with requests that hang. At 100 ms the other classes had 3 % of their rate, 200 ms
+/// after the hang.
 const HANGING_NANOS_MIN: u64 = 10_000_000;
-/// The time for which a part of the disk is taken to hang after a request was given up, in
-/// nanoseconds (1 s), unless one that was given up comes back. After a shorter time each further
-/// request that hangs is waited for with the long patience again.
+/// The time for which a part of the disk counts as hanging after a request was given up, in nanoseconds
+/// (1 s). It ends early if a given-up request completes. With a shorter time, each further request that hangs is
+/// waited for with the long patience again.
 const HANGING_FOR_NANOS: u64 = 1_000_000_000;
-/// A request that takes long raises the patience to this multiple of its time. The disk is slow
-/// then, and giving up its requests would only send it more.
+/// A slow request raises the patience to this multiple of its time in the disk. The disk is slow then, and
+/// giving up its requests would only send it more.
 const RAISED_BY: u64 = 2;
-/// The longest patience that slow requests raise it to, in nanoseconds (2 s). A permit may just be
-/// held for long, which says nothing of the disk.
+/// The longest patience that slow requests cause, in nanoseconds (2 s). A permit may be held for long, which
+/// says nothing about the disk.
 const RAISED_NANOS_MAX: u64 = 2_000_000_000;
-/// Each quicker answer lowers a raised patience by one part in this many of the excess. A smaller
-/// number forgets too soon that the disk is slow, and sends it more; a larger one waits for longer
-/// where it hangs later.
+/// Each quicker request lowers a raised patience by one part in this many of the excess. With a smaller
+/// number, the patience falls too soon, and a slow disk is sent more. With a larger one, requests that hang
+/// later are waited for longer.
 const FALL_PART: u64 = 16;
-/// While nothing completes at all, one request is given up in this time, in nanoseconds (10 ms).
-/// The one that takes its place probes whether the disk is back. A shorter time fills a silent disk
-/// with probes; a longer one finds later that it is back.
+/// The time between two requests that are given up while the disk is silent, in nanoseconds (10 ms). The
+/// request that takes the place of one probes whether the disk answers again. A shorter time fills a silent
+/// disk with probes; a longer one notices later that it answers.
 const PROBE_NANOS: u64 = 10_000_000;
-/// Nothing completes at all where nothing has for one part in this many of the patience. The disk
-/// counts as silent before requests become overdue that it had when it fell silent.
+/// The disk is silent once nothing has completed for one part in this many of the usual patience. So it
+/// counts as silent before its remaining requests become overdue.
 const SILENT_PART: u64 = 2;
 
-/// The time between two notes that something completed, in nanoseconds (0.1 ms). All shards write
-/// it, so a note for each request would cost each of them a cache miss. It is a thousandth of the
-/// shortest usual patience, so that silence is still measured well.
+/// The least time between two updates of the latest completion, in nanoseconds (0.1 ms). All shards write it,
+/// so an update for each request would cost each of them a cache miss. It is a thousandth of the shortest
+/// usual patience, so silence is still measured well.
 const NOTED_NANOS: u64 = 100_000;
 
-/// Decides which unfinished requests may leave the window uncompleted, so that
-/// forgotten permits and a disk that hangs do not stop everybody for ever.
+/// Decides which requests in flight may leave the window before they complete. So forgotten permits and a
+/// disk that hangs do not block other requests forever.
 #[derive(Debug, Default)]
 pub(crate) struct Overdue {
     given_up: Pace,
     probe_after: AtomicU64,
     completed_at: AtomicU64,
-    /// When the disk answered again after it had been silent.
+    /// The time of the first completion after a silence.
     answers_since: AtomicU64,
-    /// Until when the disk, or a part of it, is taken to hang.
+    /// The time until which the disk, or a part of it, counts as hanging.
     hanging_until: AtomicU64,
-    /// What slow answers have raised the patience to; zero in good times.
+    /// The patience that slow requests have caused, in nanoseconds; zero if there were none.
     raised_nanos: AtomicU64,
     stalls: Stalls,
 }
 
 impl Overdue {
-    /// Whether a request may be overdue after this time in the disk: a cheap
-    /// first look.
+    /// Whether a request may be overdue after this time in the disk: a cheap first check.
     pub(crate) fn is_possible(in_disk_nanos: u64) -> bool {
         in_disk_nanos >= HANGING_NANOS_MIN
     }
 
-    /// Whether the disk, or a part of it, is taken to hang.
+    /// Whether the disk, or a part of it, counts as hanging.
     pub(crate) fn hangs(&self, now: Time) -> bool {
         now.as_nanos() < self.hanging_until.load(Ordering::Relaxed)
     }
 
-    /// How long a request may be in the disk before it is overdue.
+    /// The time in the disk after which a request is overdue, in nanoseconds.
     pub(crate) fn patience_nanos(&self, now: Time, window: DiskTime) -> u64 {
         let least = if self.hangs(now) { HANGING_NANOS_MIN } else { OVERDUE_NANOS_MIN };
         windows_nanos(window).max(least).max(self.raised_nanos.load(Ordering::Relaxed))
     }
 
-    /// A request has completed after `in_disk_nanos`; whether there is more to
-    /// learn from that, with [`Overdue::learn`].
+    /// Notes that a request completed after `in_disk_nanos`. Returns the time of the completion before it if
+    /// [`Overdue::learn`] must be called with it.
     pub(crate) fn completed(&self, now: Time, in_disk_nanos: u64) -> Option<Time> {
         let before = Time::from_nanos(self.completed_at.load(Ordering::Relaxed));
         if now.nanos_since(before) >= NOTED_NANOS {
@@ -91,8 +90,8 @@ impl Overdue {
         (!is_usual).then_some(before)
     }
 
-    /// Learns from a request that has completed, the first since `before`; for how long the disk
-    /// had stood still until then, in nanoseconds.
+    /// Learns from a completion, the first since `before`. Returns the length of the stall that it ended, in
+    /// nanoseconds; zero if it ended none.
     pub(crate) fn learn(
         &self,
         now: Time,
@@ -116,7 +115,7 @@ impl Overdue {
         stalled
     }
 
-    /// For how long the disk has stood still `now`, in nanoseconds; `None` where it answers.
+    /// The length of the present stall at `now`, in nanoseconds; `None` if there is none.
     pub(crate) fn stalled_nanos(&self, now: Time) -> Option<u64> {
         self.stalls.present_nanos(now, self.completed_at())
     }
@@ -130,13 +129,13 @@ impl Overdue {
         Time::from_nanos(self.completed_at.load(Ordering::Relaxed))
     }
 
-    /// A request that was given up has come back.
+    /// A request that was given up has completed, so the disk does not hang.
     pub(crate) fn returned_late(&self) {
         self.hanging_until.store(0, Ordering::Relaxed);
     }
 
-    /// Whether an overdue request may leave the window now, and the disk time that it has kept from
-    /// others: none while nobody gets anything. If not, when to ask again.
+    /// Gives up an overdue request if that is allowed now. Returns the disk time that it kept from others,
+    /// which is zero while the disk is silent. The error is the time to try again.
     pub(crate) fn give_up(
         &self,
         now: Time,
@@ -161,8 +160,8 @@ impl Overdue {
         Ok(DiskTime::ZERO)
     }
 
-    /// The disk answers: at most one window's worth at a time. Right after it
-    /// was silent it may still answer what it had.
+    /// While the disk answers, at most one window's worth of requests is given up at a time. Right after a
+    /// silence none is: the disk may still complete the requests that it had.
     fn give_up_some(&self, now: Time, window: DiskTime, cost: DiskTime) -> Result<(), Time> {
         let burst = windows_nanos(window).max(HANGING_NANOS_MIN);
         let answers_since = Time::from_nanos(self.answers_since.load(Ordering::Relaxed));
@@ -177,7 +176,7 @@ impl Overdue {
         Err(self.given_up.available_at(now, burst, DiskTime::from_units(1)))
     }
 
-    /// Nothing has completed for a while: one request at a time.
+    /// While the disk is silent, one request is given up in each [`PROBE_NANOS`].
     fn give_up_probe(&self, now: Time) -> Result<(), Time> {
         let probe_after = self.probe_after.load(Ordering::Relaxed);
         let next = now.plus_nanos(PROBE_NANOS).as_nanos();
@@ -188,16 +187,15 @@ impl Overdue {
     }
 }
 
-/// Disk time that a request of `cost` has kept from others by being in the
-/// window for `in_disk_nanos`, at most the patience with a disk in good
-/// times. Its class pays for it: so others have their share however often
-/// a class fills the window with what hangs.
+/// Disk time that a request of `cost` kept from others while it was in the window for `in_disk_nanos`, of
+/// which at most the usual patience counts. Its class is charged for it. So others get their share, however
+/// often a class fills the window with requests that hang.
 fn occupancy_cost(in_disk_nanos: u64, cost: DiskTime, window: DiskTime) -> DiskTime {
     let kept = DiskTime::from_nanos(in_disk_nanos.min(usual_patience_nanos(window)));
     part_of(kept, cost.min(window), window)
 }
 
-/// How long a request may be in a disk that is neither slow nor hangs.
+/// The patience with a disk that is neither slow nor hangs, in nanoseconds.
 fn usual_patience_nanos(window: DiskTime) -> u64 {
     windows_nanos(window).max(OVERDUE_NANOS_MIN)
 }
@@ -210,35 +208,35 @@ fn windows_nanos(window: DiskTime) -> u64 {
     window.as_nanos_ceil().saturating_mul(WINDOWS)
 }
 
-/// The part of `time` that `cost` is of `window`.
+/// `time * cost / window`, rounded up.
 fn part_of(time: DiskTime, cost: DiskTime, window: DiskTime) -> DiskTime {
     let part = u128::from(cost.units()) * u128::from(time.units());
     let part = part.div_ceil(u128::from(window.units().max(1)));
     DiskTime::from_units(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
-/// The longest time that a disk is given to answer before its silence is a stall, in nanoseconds (2
-/// s). It binds where eight windows are longer, so that a large window hides no stall.
+/// The longest silence, without the cost of the request, that is not yet a stall, in nanoseconds (2 s). It
+/// binds where eight windows are longer, so that a large window hides no stall.
 const ALLOWED_NANOS_MAX: u64 = 2_000_000_000;
 
-/// A request that the window no longer waits for.
+/// A request that is given up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GivenUp {
     pub(crate) dispatched_at: Time,
     pub(crate) cost: DiskTime,
-    /// Whether it is a permit, whose holder says when it ends.
+    /// Whether it is a permit, whose holder decides when it ends.
     pub(crate) is_permit: bool,
 }
 
-/// Stalls are noted when a request becomes overdue while nothing completes, and end with the next
-/// completion. So nothing is counted on the way of a usual request.
+/// Counts stalls. A stall is noted when a request becomes overdue while nothing completes, and ends with the
+/// next completion. So usual requests cost nothing.
 #[derive(Debug, Default)]
 pub(super) struct Stalls {
-    /// When the present silence began; zero while the disk answers.
+    /// When the present silence began, in nanoseconds; zero while the disk answers.
     since: AtomicU64,
-    /// From when on that silence is a stall.
+    /// The time from which that silence is a stall.
     counts_at: AtomicU64,
-    /// When a permit was first given up in the latest silence in which one was.
+    /// When the first permit was given up in the latest silence that had one, in nanoseconds.
     permit_given_up_at: AtomicU64,
     /// Requests given up during the present silence.
     overdue: AtomicU64,
@@ -249,8 +247,8 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    /// `request` is given up at `now`. Nothing has completed since `completed_at`. Within
-    /// `allowed_nanos` a disk in good times answers.
+    /// Notes that `request` is given up at `now`. Nothing has completed since `completed_at`. A healthy disk
+    /// answers within `allowed_nanos`.
     pub(super) fn note(&self, now: Time, completed_at: Time, request: GivenUp, allowed_nanos: u64) {
         let noted = Time::from_nanos(get(&self.since));
         if noted == Time::ZERO || completed_at > noted {
@@ -267,9 +265,9 @@ impl Stalls {
         self.overdue.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether `request` is a sign that the disk is silent. A permit may be held while its holder
-    /// does other work. So it is a sign only if it was granted after another permit was given up
-    /// in the same silence: on a disk that answers, its I/O would have ended the silence.
+    /// Whether `request` is a sign that the disk is silent. A permit may be held while its holder does other
+    /// work. So it is a sign only if it was granted after another permit was given up in the same silence. If
+    /// the disk answered, the I/O of that permit would have ended the silence.
     fn shows_silence(&self, now: Time, completed_at: Time, request: GivenUp) -> bool {
         if !request.is_permit {
             return true;
@@ -282,9 +280,10 @@ impl Stalls {
         false
     }
 
-    /// The disk answers again; how long it stood still, in nanoseconds, zero if that was no stall.
+    /// Notes that the disk answers again. Returns the length of the stall in nanoseconds; zero if there was
+    /// none.
     pub(super) fn end(&self, now: Time) -> u64 {
-        // of several shards that see the end one counts it
+        // if several shards see the end, one of them counts it
         let Some(nanos) = self.length(self.since.swap(0, Ordering::Relaxed), now) else {
             return 0;
         };
@@ -295,7 +294,7 @@ impl Stalls {
         nanos
     }
 
-    /// How long the disk has stood still `now`; `None` where it does not.
+    /// The length of the present stall at `now`, in nanoseconds; `None` if there is none.
     pub(super) fn present_nanos(&self, now: Time, completed_at: Time) -> Option<u64> {
         let since = get(&self.since);
         self.length(since, now).filter(|_| completed_at.as_nanos() <= since)
@@ -306,7 +305,7 @@ impl Stalls {
         is_stall.then(|| now.nanos_since(Time::from_nanos(since)))
     }
 
-    /// Adds what was counted until `now`, with the stall that lasts, to `counters`.
+    /// Writes the stalls until `now` into `counters`, including one that lasts.
     pub(super) fn add_to(&self, counters: &mut GroupCounters, now: Time, completed_at: Time) {
         counters.stalls = get(&self.count);
         counters.stalled_nanos = get(&self.nanos);
@@ -387,7 +386,7 @@ mod tests {
         assert_eq!(overdue.patience_nanos(at(0), WINDOW), 100_000_000);
     }
 
-    /// Tells of one request after the other, `count` times.
+    /// Completes `count` requests, one in each millisecond, each after `in_disk_ms` in the disk.
     fn answer(overdue: &Overdue, from_ms: u64, count: u64, in_disk_ms: u64) {
         for ms in from_ms..from_ms + count {
             let now = Time::from_nanos(ms * 1_000_000);
@@ -445,7 +444,7 @@ mod stalls_tests {
         Time::from_nanos(at * 1_000_000)
     }
 
-    /// A request of the library's own, which went `dispatched_at` and costs `COST`.
+    /// A request that is no permit, dispatched at this millisecond.
     fn request(dispatched_at: u64) -> GivenUp {
         GivenUp { dispatched_at: ms(dispatched_at), cost: COST, is_permit: false }
     }

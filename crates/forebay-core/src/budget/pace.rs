@@ -1,5 +1,5 @@
-//! How fast a policy hands out disk time: a rate with a bounded burst, in one atomic, by the generic
-//! cell rate algorithm (ITU-T I.371, annex A).
+//! The rate at which a policy hands out disk time, with a bounded burst. Its state is one atomic number, by
+//! the generic cell rate algorithm (GCRA; ITU-T I.371, annex A).
 //!
 //! Decision: `docs/decisions/0016-missed-pace.md`.
 
@@ -12,50 +12,51 @@ use crate::{DiskTime, Time};
 
 /// Hands out one unit of disk time per unit of time.
 ///
-/// Holds the moment at which all that was handed out so far is paid for (the
-/// *theoretical arrival time* of ATM's GCRA). More is handed out while that
-/// moment is less than one burst ahead of now. Nothing is rounded, so the rate
-/// is exact however irregularly it is asked.
+/// `paid_at` is the time at which all disk time handed out so far is paid for (the *theoretical arrival time*
+/// of GCRA). The time from now to `paid_at` is the *debt*. More is handed out while the debt is less than one
+/// burst. Nothing is rounded, so the rate is exact whatever the times of the calls are.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     paid_at: Tally,
 }
 
 impl Pace {
-    /// Nothing handed out; `sole` if a single shard takes from it.
+    /// A pace that has handed out nothing. `sole` is true if a single shard takes from it.
     pub(crate) fn new(sole: bool) -> Self {
         Self { paid_at: Tally::new(sole) }
     }
 
-    /// What may be handed out now, up to `burst`; more goes on credit with it.
+    /// Disk time that may be handed out now, at most `burst`. While it is not zero, a request may take more
+    /// than this, as debt.
     pub(crate) fn available(&self, now: Time, burst: DiskTime) -> DiskTime {
         let paid_at = self.paid_at.load(Ordering::Relaxed);
         let now = clock_units(now);
         DiskTime::from_units(now.saturating_add(burst.units()).saturating_sub(paid_at.max(now)))
     }
 
-    /// Whether anything may be handed out now.
+    /// Whether any disk time may be handed out now.
     #[inline]
     pub(super) fn is_open(&self, now: Time, burst: DiskTime) -> bool {
         let limit = clock_units(now).saturating_add(burst.units());
         self.paid_at.load(Ordering::Relaxed) < limit
     }
 
-    /// When at least `wanted` will be available; now, if it is. A `wanted`
-    /// above `burst` is never reached and counts as `burst`.
+    /// The first time, from `now` on, at which `wanted` is available. A `wanted` above `burst` counts as
+    /// `burst`.
     pub(crate) fn available_at(&self, now: Time, burst: DiskTime, wanted: DiskTime) -> Time {
         let paid_at = self.paid_at.load(Ordering::Relaxed);
         let units = paid_at.saturating_add(wanted.min(burst).units()).saturating_sub(burst.units());
         Time::from_nanos(DiskTime::from_units(units).as_nanos_ceil()).max(now)
     }
 
-    /// Takes `amount` if anything is available; what exceeds it is owed.
+    /// Takes `amount` if any disk time is available, and returns whether it did. What exceeds the available
+    /// part becomes debt.
     pub(crate) fn try_take(&self, now: Time, burst: DiskTime, amount: DiskTime) -> bool {
         self.try_take_from(now, (burst, DiskTime::ZERO), amount)
     }
 
-    /// The same, of time first that has `passed` before now without anybody
-    /// taking it.
+    /// Like [`Pace::try_take`], with missed pace credit: it first takes disk time of the last `passed` before
+    /// now that was not handed out.
     #[inline]
     pub(super) fn try_take_from(
         &self,
@@ -70,28 +71,27 @@ impl Pace {
         self.paid_at.update(|paid_at| (paid_at < limit).then(|| next(paid_at))).is_some()
     }
 
-    /// Of what was handed out and is not paid for, at most `left` remains.
-    /// Returns how much was forgiven.
+    /// Reduces the debt to at most `left`. Returns the forgiven disk time.
     pub(crate) fn forgive(&self, now: Time, left: DiskTime) -> DiskTime {
         let most = clock_units(now).saturating_add(left.units());
-        // stored even where it stays: that reads what other threads have stored last
+        // always stores, even an unchanged value: a read-modify-write sees the latest value of other threads
         let before = self.paid_at.update(|paid_at| Some(paid_at.min(most)));
         DiskTime::from_units(before.map_or(0, |before| before.saturating_sub(most)))
     }
 
-    /// What was handed out and is not paid for takes `before / next` of its time from now on.
+    /// Multiplies the debt by `before / next`.
     pub(super) fn rescale(&self, now: Time, before: u64, next: u64) {
         let now = clock_units(now);
         let owed = |paid_at: u64| scaled_units(paid_at.saturating_sub(now), before, next);
         self.paid_at.update(|at| Some(if at > now { now.saturating_add(owed(at)) } else { at }));
     }
 
-    /// Up to when, in units of disk time, all that was handed out is paid for.
+    /// The time at which all disk time handed out is paid for, in units of disk time.
     pub(super) fn paid_at(&self) -> u64 {
         self.paid_at.load(Ordering::Relaxed)
     }
 
-    /// Takes `amount` whatever is available.
+    /// Takes `amount`, even if nothing is available.
     pub(crate) fn take(&self, now: Time, amount: DiskTime) {
         self.try_take(now, DiskTime::MAX, amount);
     }
@@ -107,7 +107,7 @@ pub(super) enum Rate {
 }
 
 impl Rate {
-    /// `sole` if a single shard takes from it.
+    /// `sole` is true if a single shard takes from it.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for buckets"))]
     pub(super) fn new(policy: &Policy, burst: DiskTime, sole: bool) -> Self {
         match policy {
@@ -131,7 +131,7 @@ impl Rate {
         }
     }
 
-    /// Whether anything is available.
+    /// Whether any disk time is available.
     #[inline]
     pub(super) fn is_open(&self, now: Time, burst: DiskTime) -> bool {
         match self {
@@ -140,7 +140,7 @@ impl Rate {
         }
     }
 
-    /// When `wanted` is available, if time alone brings it about.
+    /// The time at which `wanted` is available; `None` if that takes completions.
     pub(super) fn available_at(
         &self,
         now: Time,
@@ -155,7 +155,7 @@ impl Rate {
         }
     }
 
-    /// Since when, or from when on, anything is available.
+    /// The time at which the rate opened, or will open; [`Time::MAX`] if it is not a pace.
     pub(super) fn open_since(&self, burst: DiskTime) -> Time {
         match self {
             Self::Pace(pace) => pace.available_at(Time::ZERO, burst, DiskTime::from_units(1)),
@@ -163,7 +163,7 @@ impl Rate {
         }
     }
 
-    /// Takes `amount` if anything is available, of what passed in vain first.
+    /// Takes `amount` if any disk time is available, as [`Pace::try_take_from`].
     #[inline]
     pub(super) fn try_take_from(
         &self,
@@ -179,8 +179,7 @@ impl Rate {
         }
     }
 
-    /// A number that changes whenever something is taken; `None` where what is
-    /// taken is not counted.
+    /// A number that changes whenever something is taken; `None` if the rate is not a pace.
     pub(super) fn spent(&self) -> Option<u64> {
         match self {
             Self::Pace(pace) => Some(pace.paid_at()),
@@ -206,8 +205,8 @@ mod tests {
 
     const BURST: DiskTime = DiskTime::from_nanos(750_000);
 
-    /// Disk time handed out when asked every `interval` nanoseconds for `span`,
-    /// in requests of `cost`.
+    /// Units of disk time handed out in `span` nanoseconds to requests of `cost`, with a poll every
+    /// `interval` nanoseconds.
     fn handed_out(interval: u64, span: u64, cost: DiskTime) -> u64 {
         let pace = Pace::new(false);
         while pace.try_take(Time::ZERO, BURST, cost) {}

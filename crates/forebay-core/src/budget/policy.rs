@@ -1,4 +1,4 @@
-//! The policies to choose from.
+//! The admission policies.
 
 use core::time::Duration;
 
@@ -7,71 +7,69 @@ use crate::sync::{AtomicU64, Ordering};
 #[cfg(feature = "history")]
 use crate::{DiskTime, Time};
 
-/// Latency goal of [`Control::Rates`](crate::Control::Rates), and of policies to compare with,
-/// unless stated: 1.5 times a tick of 0.5 ms. It is longer than a tick, so that a burst of one goal
-/// lasts until a thread's next turn. A longer one makes urgent requests wait longer in the disk.
+/// The default latency goal of [`Control::Rates`](crate::Control::Rates) and of the policies for comparison:
+/// 1.5 times a tick of 0.5 ms. It is longer than a tick, so that a burst of one goal lasts until a thread's
+/// next turn. A longer one makes urgent requests wait longer in the disk.
 pub const LATENCY_GOAL_DEFAULT: Duration = Duration::from_micros(750);
-/// The flow ratio above which the policy of that name raises prices, in thousandths of requests
-/// dispatched per request completed. It is Seastar's bound of 1.1, which that policy is there to
-/// show.
+/// The flow ratio above which the policy of that name raises prices, in thousandths of requests dispatched
+/// per request completed. It is Seastar's bound of 1.1, which the policy demonstrates.
 #[cfg(feature = "history")]
 pub(super) const FLOW_RATIO_LIMIT_PERMILLE: u64 = 1_100;
 
-/// How a group decides whether a request may go to the disk.
+/// How a group decides whether a request may be dispatched to the disk.
 ///
-/// All but [`Policy::PaceWindow`] and [`Policy::Unlimited`] are there to compare
-/// with: they are the steps that ScyllaDB's scheduler took. Those that the
-/// others are made of stand behind the feature `history`.
+/// All but [`Policy::PaceWindow`] and [`Policy::Unlimited`] exist for comparison: they are steps that
+/// ScyllaDB's scheduler took. Three of them need the feature `history`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Everything goes at once; nothing waits in the queue. For comparisons,
-    /// and for disks without figures.
+    /// Each request is dispatched at once, and none waits in the queue for the disk. For comparisons, and for
+    /// disks without figures.
     Unlimited,
     /// 2016: at most this many requests in the disk, whatever their size.
     Concurrency {
-        /// Requests in the disk; at least 1.
+        /// The most requests in the disk; 0 counts as 1.
         requests: u32,
     },
-    /// 2018: what the disk serves within the goal is in the disk, operations
-    /// and bytes counted apart (Little's law).
+    /// 2018: the disk holds at most what it serves within the goal. Operations and bytes are counted
+    /// separately (Little's law).
     #[cfg(feature = "history")]
     LittlesLaw {
-        /// The time to multiply the disk's rates with.
+        /// The time by which the disk's rates are multiplied.
         latency_goal: Duration,
     },
-    /// 2022, first level: one second of disk time per second, with bursts of
-    /// one goal. Nothing bounds what is in the disk.
+    /// 2022, first level: a token bucket of one second of disk time per second, with bursts of one goal.
+    /// Nothing bounds the work in the disk.
     TokenBucket {
         /// Length of a burst.
         latency_goal: Duration,
     },
-    /// 2022: the tokens of the bucket come back only with completions.
+    /// 2022, both levels: the tokens of the bucket return only with completions.
     #[cfg(feature = "history")]
     TwoLevelBucket {
         /// Length of a burst.
         latency_goal: Duration,
     },
-    /// 2023: the bucket, with prices raised while more is dispatched than
-    /// completes.
+    /// 2023: the token bucket, with prices that rise while more requests are dispatched than complete.
     #[cfg(feature = "history")]
     FlowRatio {
         /// Length of a burst.
         latency_goal: Duration,
     },
-    /// A bound on the disk time that is unfinished in the disk (the window), and on the disk time
-    /// that is sent per second (the pace). [`Control`](crate::Control) decides how large they are.
+    /// A bound on the disk time in flight (the window), and one on the disk time that is dispatched per
+    /// second (the pace). [`Control`](crate::Control) decides how large they are.
     PaceWindow {
-        /// The disk time that the window begins with, if the disk needs no more; zero for as much
-        /// as it needs. Trials change it from there.
+        /// The latency goal: the disk time that may wait in the disk, more if the disk needs more. The window
+        /// is a multiple of it, which trials change. Zero means as little as the disk needs, and
+        /// [`LATENCY_GOAL_DEFAULT`] under [`Control::Rates`](crate::Control::Rates).
         latency_goal: Duration,
-        /// Latency of the idle disk, if known; learnt otherwise.
+        /// The latency of the idle disk; `None` if it is learnt.
         base_latency: Option<Duration>,
     },
 }
 
 impl Policy {
-    /// Pace and window of as much as the disk needs.
+    /// [`Policy::PaceWindow`] without a stated latency goal or base latency.
     pub const fn pace_window() -> Self {
         Self::PaceWindow { latency_goal: Duration::ZERO, base_latency: None }
     }
@@ -92,7 +90,7 @@ impl Policy {
         }
     }
 
-    /// The latency goal; `None` for an open budget.
+    /// The latency goal; `None` for [`Policy::Unlimited`].
     pub const fn latency_goal(&self) -> Option<Duration> {
         match *self {
             Self::Unlimited => None,
@@ -108,14 +106,14 @@ impl Policy {
     }
 }
 
-/// The token bucket that completions refill (ScyllaDB, 2022; switched off in Seastar in 2023, because
-/// tokens that nobody fetches in time are lost).
+/// The token bucket that completions refill (ScyllaDB, 2022). Seastar switched it off in 2023, because tokens
+/// that nobody fetches in time are lost.
 ///
-/// Tokens circulate: a request takes them from the bucket, its completion puts
-/// them aside, and the rate moves what was put aside back into the bucket.
+/// Tokens circulate: a request takes them from the bucket, its completion sets them aside, and the rate moves
+/// them back into the bucket.
 ///
-/// Three counters that only grow: what was taken, what was filled in, and what
-/// may be filled in. Taken may exceed filled in by one request.
+/// It has three counters that only grow: tokens taken, tokens filled in, and tokens that may be filled in.
+/// `taken` may exceed `filled` by one request.
 #[cfg(feature = "history")]
 #[derive(Debug)]
 pub(super) struct TwoLevelBucket {
@@ -143,7 +141,7 @@ impl TwoLevelBucket {
         DiskTime::from_units(filled.saturating_sub(self.taken.load(Ordering::Relaxed)))
     }
 
-    /// When `wanted` is available; `None` if that takes completions.
+    /// The time at which `wanted` is available; `None` if that takes completions.
     pub(super) fn available_at(&self, now: Time, wanted: DiskTime) -> Option<Time> {
         self.fill(now);
         let needed = self.taken.load(Ordering::Relaxed).saturating_add(wanted.units());
@@ -164,8 +162,8 @@ impl TwoLevelBucket {
         self.fillable.fetch_add(amount.units(), Ordering::Relaxed);
     }
 
-    /// Moves what the rate allows since the last time; what was not put aside
-    /// by then is not made up for later.
+    /// Moves tokens into the bucket that the rate allows since the last call. Where completions have set
+    /// fewer aside, the rest of that allowance is lost.
     fn fill(&self, now: Time) {
         let filled_at = self.filled_at.load(Ordering::Relaxed);
         let elapsed = now.nanos_since(Time::from_nanos(filled_at));

@@ -1,22 +1,20 @@
-//! What disk time costs now: how much longer the disk takes than its model says, and than if this
-//! process had it alone.
+//! The price of disk time: by which factor the disk takes longer now than its model says. It depends on the
+//! mix of reads and writes, and on the part of the disk that this process has.
 
 use crate::disk_model::{self, MIX_PRICES, PRICE_BITS, PRICE_ONE};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{DiskTime, MixPrices, Time};
 
-/// The effective goals that a price above one may make a request cost at most, unless it costs more
-/// without it. They are a window by the figures. Where the price is wrong the disk is empty for
-/// that time.
+/// The most that a price above one makes the pace charge for a request, in effective goals; its plain cost if
+/// that is more. It is a window by the figures. If the price is wrong, the disk is empty for that time.
 const PRICED_GOALS: u64 = 2;
 
-/// The whole disk, in the unit of parts.
+/// The whole disk in millionths, the unit of parts.
 const WHOLE: u64 = 1_000_000;
-/// The largest part, as a multiple of what the figures say: a pace beyond sixteen times the figures does
-/// not bind.
+/// The largest part, in whole disks by the figures. A pace beyond sixteen times the figures does not bind.
 const WHOLES_MAX: u64 = 16;
 
-/// A price as it was at some moment, and its inverse.
+/// A price and its inverse, both in units of 2^-20.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Price {
     price: u32,
@@ -30,12 +28,12 @@ impl Price {
         Self { price, inverse }
     }
 
-    /// A price by which a pace is slower by this part.
+    /// The price of a pace that is slower by one part in `one_in`.
     pub(super) const fn slower_by(self, one_in: u32) -> Self {
         Self::of(self.price.saturating_add(self.price / one_in))
     }
 
-    /// As one word, so that a request reads both at once.
+    /// Price and inverse in one word, so that a request reads both at once.
     fn packed(self) -> u64 {
         u64::from(self.price) << 32 | u64::from(self.inverse)
     }
@@ -45,8 +43,8 @@ impl Price {
         Self { price: (word >> 32) as u32, inverse: word as u32 }
     }
 
-    /// For how long the disk is busy with a request of this cost, of which the
-    /// price makes no more than a few times the effective `goal`.
+    /// The disk time that the pace charges for a request of this cost. The price raises it to at most
+    /// [`PRICED_GOALS`] effective goals.
     #[inline]
     pub(super) fn time_of(self, cost: DiskTime, goal: DiskTime) -> DiskTime {
         if self.price == PRICE_ONE {
@@ -56,12 +54,12 @@ impl Price {
         DiskTime::from_units(times(cost.units(), self.price).min(most))
     }
 
-    /// For how long the disk was busy with so much disk time.
+    /// The time for which the disk was busy with `units` of disk time, in the same units.
     pub(super) fn busy_for(self, units: u64) -> u64 {
         times(units, self.price)
     }
 
-    /// How much disk time the disk does in so long.
+    /// The disk time that the disk completes in `time`, in the same units.
     #[inline]
     pub(super) fn done_in(self, time: u64) -> u64 {
         times(time, self.inverse)
@@ -77,14 +75,16 @@ fn times(units: u64, factor: u32) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// A part in millionths of the figures; zero while the disk is this process's alone.
+/// The part of the disk that this process has, in millionths of the figures; zero while it has the disk
+/// alone.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     millionths: AtomicU64,
 }
 
 impl Part {
-    /// Puts another part in force, or none. Returns the one before and the new one.
+    /// Sets the part, clamped to 1 to 16 million; `None` if this process has the disk alone. Returns the part
+    /// before and the new one, where the disk alone is one million.
     pub(super) fn put_in_force(&self, millionths: Option<u32>) -> (u64, u64) {
         let next = millionths.map_or(0, |part| u64::from(part).clamp(1, WHOLES_MAX * WHOLE));
         let before = self.millionths.swap(next, Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl Part {
         self.millionths.load(Ordering::Relaxed) != 0
     }
 
-    /// For how long a pace of this part is busy with what the whole disk does in `time`.
+    /// The time that a pace of this part takes for what the whole disk does in `time`.
     #[inline]
     pub(super) fn stretch(&self, time: DiskTime) -> DiskTime {
         match self.millionths.load(Ordering::Relaxed) {
@@ -106,7 +106,7 @@ impl Part {
         }
     }
 
-    /// This part of a window; all of it while the disk is this process's alone.
+    /// This part of a window, at least one unit; the whole window while this process has the disk alone.
     pub(super) fn of_window(&self, window: u64) -> u64 {
         match self.millionths.load(Ordering::Relaxed) {
             0 => window,
@@ -120,41 +120,39 @@ fn stretched(time: DiskTime, part: u64) -> DiskTime {
     DiskTime::from_units(scaled_units(time.units(), WHOLE, part))
 }
 
-/// `units * factor / divisor`.
+/// `units * factor / divisor`, rounded down.
 pub(super) fn scaled_units(units: u64, factor: u64, divisor: u64) -> u64 {
     let scaled = u128::from(units) * u128::from(factor) / u128::from(divisor);
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// Reads and writes that were dispatched within this time of each other are a mix, in nanoseconds
-/// (100 ms). After a longer time without the other direction a load has its plain price.
+/// A load is a mix if it had reads and writes within this time, in nanoseconds (100 ms). After a longer time
+/// without one direction, the other has its plain price.
 const TOGETHER_NANOS: u64 = 100_000_000;
 /// The most disk time that is averaged at once, in units (1 s); more counts as this. It keeps the
 /// products of the average within 64 bits.
 const SAMPLE_MAX: u64 = DiskTime::UNITS_PER_SECOND;
 
-/// Disk time that was dispatched, as it is without a price.
+/// Disk time that was dispatched, in units, before prices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dispatched {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
 }
 
-/// The mix of a group, of which its queues tell now and then.
+/// The mix of reads and writes of a group, which its queues report from time to time.
 ///
-/// It is averaged twice, one after the other, each time over about one window
-/// of disk time: requests that alternate hardly move it. After a few windows
-/// without any of one direction it is the other alone, so that the tail of an
-/// average is not paid for.
+/// The part of writes passes two averages in series, each over about one window of disk time. So requests
+/// that alternate hardly move it. After two windows without one direction, the mix is the other direction
+/// alone. So a load does not pay for the tail of an average.
 #[derive(Debug)]
 pub(super) struct Mix {
-    /// What disk time of the present mix costs.
+    /// The price of the present mix, a packed [`Price`].
     price: AtomicU64,
     prices: [AtomicU32; MIX_PRICES],
-    /// An [`Average`].
+    /// A packed [`Average`].
     average: AtomicU64,
-    /// When reads, and when writes, were dispatched last, in nanoseconds plus
-    /// one; zero if never.
+    /// When the latest reads, and the latest writes, were reported, in nanoseconds plus one; zero if never.
     read_at: AtomicU64,
     written_at: AtomicU64,
 }
@@ -172,7 +170,7 @@ impl Mix {
         mix
     }
 
-    /// Other prices, or none any more: from the next dispatches on.
+    /// Replaces the table of prices, for the next reports; `None` for plain prices, at once.
     pub(super) fn set_prices(&self, prices: Option<&MixPrices>) {
         let table = prices.map_or(MixPrices::PLAIN.prices(), MixPrices::prices);
         for (to, &from) in self.prices.iter().zip(table) {
@@ -183,13 +181,13 @@ impl Mix {
         }
     }
 
-    /// What disk time of the present mix costs.
+    /// The price of the present mix.
     #[inline]
     pub(super) fn price(&self) -> Price {
         Price::unpacked(self.price.load(Ordering::Relaxed))
     }
 
-    /// Stores nothing where nothing changes: all shards read it.
+    /// Stores only another price than before, because all shards read it.
     fn set_price(&self, price: u32) {
         let word = Price::of(price).packed();
         if self.price.load(Ordering::Relaxed) != word {
@@ -197,8 +195,8 @@ impl Mix {
         }
     }
 
-    /// Counts what the caller dispatched since its last call, and returns what requests cost from
-    /// now on. The mix is averaged over `window`.
+    /// Counts what the caller dispatched since its last call, and averages the mix over `window`. Returns the
+    /// price from now on.
     pub(super) fn note(&self, now: Time, dispatched: Dispatched, window: DiskTime) -> u32 {
         let Dispatched { reads, writes } = dispatched;
         if reads > 0 {
@@ -234,31 +232,30 @@ fn is_recent(moment: &AtomicU64, now: Time) -> bool {
     moment > 0 && now.nanos_since(Time::from_nanos(moment - 1)) <= TOGETHER_NANOS
 }
 
-/// The part of writes, in units of 2^-20, and how long ago each direction came.
+/// The averages of the part of writes, in units of 2^-20, and the disk time since each direction.
 #[derive(Clone, Copy, Debug)]
 struct Average {
     once: u64,
     twice: u64,
-    /// Disk time since there were reads, and since there were writes, in parts
-    /// of a window.
+    /// Disk time since there were reads, and since there were writes, in 256ths of a window.
     without_reads: u64,
     without_writes: u64,
 }
 
-/// Encoding: The bits of a part of writes in a packed average, which may be all.
+/// Encoding: The bits of a part of writes in a packed average, one more than `PRICE_BITS` because the part
+/// may be one.
 const PART_BITS: u32 = PRICE_BITS + 1;
 /// Encoding: The bits of a disk time without one direction in a packed average.
 const WITHOUT_BITS: u32 = 11;
-/// Encoding: The longest disk time without one direction that a packed average holds, in parts of a
-/// window.
+/// Encoding: The longest disk time without one direction that a packed average holds, in 256ths of a window.
 const WITHOUT_MAX: u64 = (1 << WITHOUT_BITS) - 1;
-/// The bits of the parts that a window is divided into: 256 parts. Two windows of them have to fit
-/// into a packed average. Fewer would round away what a queue reports at a time, which is a
+/// The bits of the number of parts that a window is divided into (256 parts). Two windows of parts have to
+/// fit into a packed average. Fewer parts would round away what a queue reports at a time, which is a
 /// sixteenth of a window.
 const WINDOW_PARTS_BITS: u32 = 8;
-/// The disk time without one direction after which a load is the other alone, in 256ths of a window
-/// (2 windows). After less, requests that alternate would be no mix. After more, the tail of the
-/// average is paid for, which costs a load that alternates each 100 ms more than all else.
+/// The disk time without one direction after which a load is the other direction alone, in 256ths of a window
+/// (2 windows). With less, requests that alternate would be no mix. With more, a load pays for the tail of
+/// the average. This costs a load that alternates each 100 ms more than all else.
 const SINGLE_DIRECTION_AFTER: u64 = 2 << WINDOW_PARTS_BITS;
 
 impl Average {
@@ -278,7 +275,7 @@ impl Average {
             | self.without_writes << (2 * PART_BITS + WITHOUT_BITS)
     }
 
-    /// After so much disk time.
+    /// The averages after this much more disk time, in units.
     fn with(self, reads: u64, writes: u64, window: u64) -> Self {
         let sum = reads + writes;
         let part = (writes << PRICE_BITS) / sum.max(1);
@@ -298,7 +295,7 @@ impl Average {
     }
 }
 
-/// `from` moved towards `to` by the part `weight`: none of them above 2^20.
+/// `from`, moved towards `to` by the part `weight`. None of them is above 2^20.
 fn moved(from: u64, to: u64, weight: u64) -> u64 {
     if to >= from {
         from + (((to - from) * weight) >> PRICE_BITS)
@@ -382,8 +379,8 @@ mod tests {
         Dispatched { reads: units(reads), writes: units(writes) }
     }
 
-    /// What is charged per disk time, in reads of 7 us and writes of `write`
-    /// nanoseconds with the part `part` of the disk time, each told of alone.
+    /// What is charged per disk time, for reads of 7 us and writes of `write` nanoseconds. Writes have the
+    /// part `part` of the disk time, and each request is reported alone.
     fn charged(prices: &MixPrices, part: f64, write: u64) -> f64 {
         let mix = Mix::new(Some(prices));
         let (mut now, mut price) = (0, PRICE_ONE);

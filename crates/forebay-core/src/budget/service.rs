@@ -8,71 +8,68 @@ use crate::latency_target::LatencyTarget;
 use crate::sync::{AtomicU64, Ordering, add, get, set};
 use crate::{DiskTime, Op, Time, saturating_nanos};
 
-/// The shortest and the longest period, in nanoseconds (20 and 200 ms). In a shorter one few
-/// requests complete, and noise says what the disk does; after a longer one a burst that is over is
-/// noticed later.
+/// The shortest and the longest period, in nanoseconds (20 and 200 ms). In a shorter one few requests
+/// complete, and noise decides; after a longer one the end of a burst is noticed later.
 const PERIOD_NANOS: (u64, u64) = (20_000_000, 200_000_000);
-/// A period goes on, up to the longest, while fewer than this many requests were counted for the
-/// latency target. At this number a 99th percentile rests on a single request.
+/// A period may end before its longest time once this many requests were counted for the latency target. At
+/// this number a 99th percentile rests on a single request.
 const COUNTED_MIN: u64 = 100;
-/// A request that was dispatched within this time after another one had to wait met a loaded disk,
-/// in nanoseconds (1 ms). It is ten times the time between two notes of that, so that no loaded
-/// moment is missed.
+/// The time after a request had to wait for which the disk counts as loaded, in nanoseconds (1 ms). It is ten
+/// times `NOTED_NANOS`, so that no loaded moment is missed.
 const REFUSED_LATELY_NANOS: u64 = 1_000_000;
-/// The time between two notes that work has to wait, in nanoseconds (0.1 ms). All shards write it,
-/// so a note for each refusal would cost each of them a cache miss.
+/// The least time between two notes that work has to wait, in nanoseconds (0.1 ms). All shards write it, so a
+/// note for each refusal would cost each of them a cache miss.
 const NOTED_NANOS: u64 = 100_000;
-/// The disk is loaded where it does at least this part of the rate of its figures, in thousandths,
-/// also if no work waits. At a smaller part requests of an idle disk count for the latency target;
-/// at a larger one fewer requests of a busy disk do.
+/// The rate from which the disk counts as loaded, even if no work waits, in thousandths of its figures. With
+/// a lower one, requests of an idle disk count for the latency target; with a higher one, fewer requests of a
+/// busy disk do.
 const LOADED_PERMILLE: u64 = 500;
-/// The highest rate that is believed, in thousandths of the figures' rate. A higher one, of 1,024
-/// times the figures, was not measured, but is an error of the clock.
+/// The highest rate that is believed, in thousandths of the figures (1,024 times). A higher one was not
+/// measured, but is an error of the clock.
 const DELIVERED_PERMILLE_MAX: u64 = 1_024_000;
 
-/// A queue reports its sample once this many of its requests count for the latency target. It is
-/// about a third of what ends a period, so that periods end soon after they may.
+/// A queue reports its sample once this many of its requests count for the latency target. It is about a
+/// third of `COUNTED_MIN`, so that a period ends soon after it may.
 const COUNTED_MAX: u64 = 32;
-/// A queue with fewer than `COUNTED_MAX` of them reports its sample after this time, in nanoseconds
-/// (5 ms): a quarter of the shortest period. A shorter time writes shared counters more often; a
-/// longer one counts more of a period in the next one.
+/// A queue with fewer than `COUNTED_MAX` counted requests reports its sample after this time, in nanoseconds
+/// (5 ms). It is a quarter of the shortest period. A shorter time writes shared counters more often; a longer
+/// one counts more of a period in the next one.
 const REPORTED_AFTER_NANOS: u64 = 5_000_000;
 
-/// A period or sample that is longer than this says nothing, in nanoseconds (400 ms): it is of
-/// several loads. It is twice the longest period, because the report that ends a period may come
-/// late.
+/// The longest period or sample that is evaluated, in nanoseconds (400 ms); a longer one is of several loads.
+/// It is twice the longest period, because the report that ends a period may come late.
 const STALE_NANOS: u64 = 400_000_000;
-/// A queue's work waits throughout a sample if it did for this many tenths of its time. At fewer, a
-/// burst that waits for a moment would make a disk with little to do look slow.
+/// The tenths of a sample's time for which work must wait to count as waiting throughout. With fewer, a burst
+/// that waits for a moment would make a disk with little to do look slow.
 const WAITED_TENTHS: u64 = 9;
 
-/// What a queue has seen of the disk since its last report.
+/// What a queue has measured since its last report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
-    /// Requests of the target's kind that met a loaded disk.
+    /// Requests on a loaded disk that the latency target is about.
     counted: u64,
     /// Those of them that took longer than the target.
     over: u64,
     /// Disk time completed, in units.
     served: u64,
-    /// For how long work has waited, in nanoseconds.
+    /// The time for which work has waited, in nanoseconds.
     waited: u64,
     /// When the sample began.
     since: Time,
 }
 
-/// What a latency target asks of a request that was completed.
+/// The latency threshold for a completed request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Threshold {
     op: Op,
     nanos: u64,
-    /// Whether it is a time in the disk, and not from enqueueing to completion.
+    /// Whether the latency is a time in the disk, and not from enqueueing to completion.
     pub(crate) in_disk: bool,
 }
 
 impl Threshold {
-    /// Whether a time that only the owner measured can be compared with the threshold. It cannot
-    /// if the owner was away and the disk may have completed the request on either side of it.
+    /// Whether a latency between `least` and `most` nanoseconds, measured by the owner of the request, can be
+    /// compared with the threshold. It cannot if the owner was away and the threshold is between the two.
     #[inline]
     pub(crate) fn is_conclusive(&self, least: u64, most: u64, was_away: bool) -> bool {
         !was_away || most <= self.nanos || least > self.nanos
@@ -80,19 +77,19 @@ impl Threshold {
 }
 
 impl Sample {
-    /// The same, from which nothing follows for what the disk can do.
+    /// The same sample without waiting time, so that the measured rate of the disk does not depend on it.
     pub(super) fn unjudged(self) -> Self {
         Self { waited: 0, ..self }
     }
 
-    /// A request of this cost was completed.
+    /// Counts a completed request of this cost.
     #[inline]
     pub(crate) fn served(&mut self, cost: DiskTime) {
         self.served = self.served.saturating_add(cost.units());
     }
 
-    /// A request that met a loaded disk took this long. Returns whether that is longer than the
-    /// target, if it is about such requests.
+    /// Counts a request on a loaded disk that took `nanos`. Returns whether it took longer than the target;
+    /// `None` if the target is not about requests of this kind.
     pub(crate) fn count(&mut self, threshold: Threshold, op: Op, nanos: u64) -> Option<bool> {
         let is_over = nanos > threshold.nanos;
         (op == threshold.op).then(|| {
@@ -102,12 +99,12 @@ impl Sample {
         })
     }
 
-    /// Work has waited for the disk for this long, or for its turn.
+    /// Counts time for which work has waited for the disk or for its turn.
     pub(crate) fn waited(&mut self, nanos: u64) {
         self.waited = self.waited.saturating_add(nanos);
     }
 
-    /// What is to be reported now.
+    /// Takes the sample if a report is due.
     pub(crate) fn take_due(&mut self, now: Time) -> Option<Self> {
         let due = self.counted >= COUNTED_MAX || now.nanos_since(self.since) > REPORTED_AFTER_NANOS;
         due.then(|| self.take(now))
@@ -122,27 +119,27 @@ impl Sample {
 /// What one disk has served.
 #[derive(Debug, Default)]
 pub(super) struct Service {
-    /// What [`LatencyTarget::to_word`] made of the target.
+    /// The target, encoded by [`LatencyTarget::to_word`].
     target: AtomicU64,
-    /// What was delivered when work last waited, in thousandths of the figures' rate.
+    /// The rate when work last waited, in thousandths of the figures.
     speed_permille: AtomicU64,
-    /// When work last had to wait for the disk.
+    /// When work last had to wait for the disk, in nanoseconds.
     refused_at: AtomicU64,
     /// One if the disk was loaded in the last period.
     is_loaded: AtomicU64,
-    /// One if the target held then.
+    /// One if the target held in the last period.
     holds: AtomicU64,
-    /// When the present period began, and what was reported in it.
+    /// When the present period began, in nanoseconds. The sums that follow are of this period.
     began_at: AtomicU64,
     counted: AtomicU64,
     over: AtomicU64,
-    /// At the price of its mix.
+    /// Completed disk time, in units at the price of its mix.
     served: AtomicU64,
-    /// Until when the time in which work waited is counted.
+    /// The time up to which waiting has been counted.
     covered_until: AtomicU64,
-    /// How much of the period that was.
+    /// The nanoseconds in which work waited.
     covered: AtomicU64,
-    /// How much of the period the disk stood still.
+    /// The nanoseconds in which the disk stalled.
     stalled: AtomicU64,
     waited_nanos_in_all: AtomicU64,
     served_in_all: AtomicU64,
@@ -150,10 +147,10 @@ pub(super) struct Service {
     over_total: AtomicU64,
 }
 
-/// What the disk did in a period.
+/// The result of a period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivered {
-    /// Thousandths of its figures' rate.
+    /// The rate of the disk, in thousandths of its figures.
     pub(super) speed_permille: u64,
     /// Whether work waited throughout.
     pub(super) waited: bool,
@@ -174,7 +171,7 @@ impl Service {
         LatencyTarget::from_word(get(&self.target))
     }
 
-    /// Puts another latency target in force, or none. Whether it is another one than before.
+    /// Replaces or removes the latency target. Returns whether it is another one than before.
     pub(super) fn set_target(&self, target: Option<LatencyTarget>) -> bool {
         let word = LatencyTarget::to_word(target);
         let is_new = self.target.swap(word, Ordering::Relaxed) != word;
@@ -184,8 +181,8 @@ impl Service {
         is_new
     }
 
-    /// What the latency target asks of a request that was dispatched then; `None` if there is no
-    /// target, or the request met no load.
+    /// The latency threshold for a request with this time of dispatch. `None` without a latency target, or if
+    /// the disk was not loaded then.
     #[inline]
     pub(super) fn threshold_of_load(&self, dispatched_at: Time) -> Option<Threshold> {
         let target = self.target()?;
@@ -194,8 +191,8 @@ impl Service {
         self.met_load(dispatched_at).then_some(threshold)
     }
 
-    /// Whether a request that was dispatched then met a loaded disk: one that others waited for, or
-    /// that was busy without that.
+    /// Whether the disk was loaded at this time of dispatch: work had to wait shortly before, or the disk was
+    /// busy in the last period.
     fn met_load(&self, dispatched_at: Time) -> bool {
         let refused_at = Time::from_nanos(get(&self.refused_at));
         get(&self.is_loaded) != 0
@@ -203,15 +200,15 @@ impl Service {
                 && dispatched_at.nanos_since(refused_at) <= REFUSED_LATELY_NANOS)
     }
 
-    /// Work has to wait for the disk.
+    /// Notes that work has to wait for the disk.
     pub(super) fn refused(&self, now: Time) {
         if now.nanos_since(Time::from_nanos(get(&self.refused_at))) > NOTED_NANOS {
             set(&self.refused_at, now.as_nanos());
         }
     }
 
-    /// A queue reports a sample. What it served counts at the `price` of the present mix. Returns
-    /// what was delivered in the period that has ended with it, if one has.
+    /// Adds the sample of a queue, whose disk time counts at the `price` of the present mix. Returns the
+    /// result of the period if this report ends it.
     pub(super) fn add(&self, now: Time, sample: Sample, price: Price) -> Option<Delivered> {
         add(&self.counted, sample.counted);
         add(&self.over, sample.over);
@@ -227,7 +224,7 @@ impl Service {
         ends.then(|| self.end_period(nanos))
     }
 
-    /// Counts the time of a sample throughout which work waited.
+    /// Counts the time of a sample as waiting if work waited throughout it.
     fn cover(&self, now: Time, sample: &Sample) {
         let nanos = now.nanos_since(sample.since);
         let running = nanos.saturating_sub(get(&self.stalled));
@@ -239,7 +236,7 @@ impl Service {
         self.covered.fetch_add(now.nanos_since(since), Ordering::Relaxed);
     }
 
-    /// The present period has ended after `nanos`.
+    /// Evaluates the present period, which has lasted for `nanos`.
     fn end_period(&self, nanos: u64) -> Delivered {
         let take = |sum: &AtomicU64| sum.swap(0, Ordering::Relaxed);
         let (counted, over, served) = (take(&self.counted), take(&self.over), take(&self.served));
@@ -262,8 +259,7 @@ impl Service {
         Delivered { speed_permille, waited }
     }
 
-    /// The disk stood still for so long in this period: work waited, however little of it there
-    /// was.
+    /// Counts a stall of `nanos` in this period, in which work waited, however little of it there was.
     pub(super) fn stalled(&self, nanos: u64) {
         add(&self.stalled, nanos);
         add(&self.waited_nanos_in_all, nanos);
@@ -284,7 +280,7 @@ impl Service {
         get(&self.holds) != 0
     }
 
-    /// What the disk did when work last waited for it, in thousandths of its figures' rate.
+    /// The rate of the disk when work last waited for it, in thousandths of its figures.
     pub(super) fn speed_permille(&self) -> u64 {
         get(&self.speed_permille)
     }
@@ -297,24 +293,22 @@ fn speed_permille(served: u64, nanos: u64) -> u64 {
     u64::try_from(permille).unwrap_or(u64::MAX).min(DELIVERED_PERMILLE_MAX)
 }
 
-/// Counters of one group: the disk's throughput while work waited for it, its stalls, and the
-/// requests measured against the latency target. Totals since the group was created, some
-/// milliseconds late.
+/// Counters of one group: the disk's throughput while work waited for it, its stalls, and the requests
+/// measured against the latency target. They are totals since the group was created, some milliseconds late.
 ///
-/// A *stall* is a span in which requests were in the disk and none of the group completed, for
-/// longer than eight windows and than 100 ms (2 s if the windows are longer than that), and for
-/// longer than the cost of the request in the disk. It begins with the last completion before it,
-/// or when a request went to the idle disk, and ends with the next completion. A stall that lasts
-/// is counted until now. A disk whose latest requests have taken half as long is slow, and does not
-/// stall. Permits that are held are no stall, unless one that was granted after another was
-/// [overdue](crate::IoQueue::grant_permits) does not end either.
+/// A *stall* is a span in which requests were in the disk and none of the group completed. It is longer than
+/// the larger of 100 ms and eight windows (of which at most 2 s count), plus the cost of the request in the
+/// disk. It begins with the last completion before it, or when a request went to the idle disk, and ends with
+/// the next completion. A stall that lasts is counted until now. A disk whose latest requests have taken half
+/// as long is slow, and does not stall. Held permits are no stall, with one exception: a permit that was
+/// granted after another one became [overdue](crate::IoQueue::grant_permits), and does not end either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounters {
-    /// Nanoseconds in which work waited for the disk all along, stalls included.
+    /// Nanoseconds in which work waited for the disk throughout, stalls included.
     pub waited_nanos: u64,
-    /// Disk time completed in that time, as the model counts it.
+    /// Disk time completed in that time, by the costs and mix prices of the model.
     pub waited_consumption: DiskTime,
-    /// How often the disk stalled: requests were in it, and none completed.
+    /// Number of stalls.
     pub stalls: u64,
     /// Nanoseconds of all stalls.
     pub stalled_nanos: u64,
@@ -322,15 +316,15 @@ pub struct GroupCounters {
     pub stall_nanos_max: u64,
     /// Requests that became overdue in stalls.
     pub stall_overdue: u64,
-    /// Requests of the latency target's kind on a loaded disk,
+    /// Requests on a loaded disk that the latency target is about.
     pub measured: u64,
-    /// of which this many took longer than the target.
+    /// Those of them that took longer than the target.
     pub over_target: u64,
 }
 
 impl GroupCounters {
-    /// Adds the counters of another group of the same disk. A disk stalls for all groups at once:
-    /// of the stalls it keeps the numbers of the group with the most.
+    /// Adds the counters of another group of the same disk. A disk stalls for all groups at once. So the
+    /// number, the total and the longest of the stalls are the larger ones of the two groups.
     pub fn merge(&mut self, other: &Self) {
         self.waited_nanos = self.waited_nanos.wrapping_add(other.waited_nanos);
         self.waited_consumption = self.waited_consumption.plus(other.waited_consumption);
@@ -342,8 +336,8 @@ impl GroupCounters {
         self.over_target = self.over_target.wrapping_add(other.over_target);
     }
 
-    /// The counters since an `earlier` state. The longest stall is exact if it is the longest of
-    /// all, and otherwise at most the sum of the stalls since then.
+    /// The counters since an `earlier` state. The longest stall is exact if it is the longest of all.
+    /// Otherwise it is an upper bound, at most the sum of the stalls since then.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let stalled_nanos = self.stalled_nanos.saturating_sub(earlier.stalled_nanos);
@@ -359,17 +353,17 @@ impl GroupCounters {
         }
     }
 
-    /// The disk's throughput while work waited for it, in thousandths of the model's; `None` if no
-    /// work ever did.
+    /// The disk's throughput while work waited for it, in thousandths of the model's; `None` if no work
+    /// waited.
     pub fn speed_permille(&self) -> Option<u64> {
         let time = u128::from(self.waited_nanos) * u128::from(DiskTime::UNITS_PER_NANO);
         let speed = (u128::from(self.waited_consumption.units()) * 1000).checked_div(time)?;
         u64::try_from(speed).ok()
     }
 
-    /// Whether the target was kept in a span of `span_nanos`. At most `allowed_permille` of the
-    /// measured requests may be late, and stalls may take at most the same part of the time, as no
-    /// request is in time in a stall. `None` if nothing was measured and the disk did not stall.
+    /// Whether the target was kept in a span of `span_nanos`. At most `allowed_permille` of the measured
+    /// requests may be late. Stalls may take at most the same part of the time, because no request is in time
+    /// during a stall. `None` if nothing was measured and the disk did not stall.
     pub fn keeps_target(&self, allowed_permille: u64, span_nanos: u64) -> Option<bool> {
         let is_within = |part: u64, whole: u64| {
             u128::from(part) * 1000 <= u128::from(whole) * u128::from(allowed_permille)

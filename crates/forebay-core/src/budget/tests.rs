@@ -17,7 +17,7 @@ fn price_of(budget: &Budget) -> Price {
     budget.terms(budget.effective_goal()).price
 }
 
-/// An attempt of a queue that has no reason to be slowed, and is not late.
+/// An attempt of a queue that is not late, with a neutral flow ratio.
 fn reserve(budget: &Budget, now: u64, demand: &Demand) -> Reservation {
     let flow = FlowRatio::new();
     let taking = ChargeContext { flow: &flow, passed: DiskTime::ZERO };
@@ -105,7 +105,7 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
     for now in [2_000_000, 2_200_000, 2_400_000, 2_600_000] {
         assert!(matches!(grant(now), Reservation::Granted { .. }));
     }
-    // 8 x 200 us are unfinished, more than the 1.5 ms of the window
+    // 8 x 200 us are in flight, more than the 1.5 ms of the window
     assert_eq!(grant(3_000_000), Reservation::Refused(Refusal::Window));
     assert!(!budget.room_after_mark());
     budget.leave(&demand);
@@ -128,7 +128,7 @@ fn demand(model: &DiskModel, op: Op, len: u64) -> Demand {
     Demand::new(model.cost(op, len), op, len, false)
 }
 
-/// How many requests go at once into an idle disk.
+/// The number of requests that an idle disk gets at once.
 fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
     let budget = Budget::new(policy, model, false, Control::Rates, None);
     let demand = demand(model, op, len);
@@ -140,8 +140,8 @@ fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
 fn the_2018_articles_worked_example() {
     let model = model(95_000, 512 << 20);
     let law = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
-    // 95,000 x 0.75 ms = 71.25 operations; 512 MiB/s x 0.75 ms = 402,653 bytes;
-    // the last request may cross either line
+    // 95,000 x 0.75 ms = 71.25 operations; 512 MiB/s x 0.75 ms = 402,653 bytes; the last request may exceed
+    // either limit
     assert_eq!(admitted(&law, &model, Op::Read, 512), 72);
     assert_eq!(admitted(&law, &model, Op::Read, 131_072), 4);
     let fixed = Policy::Concurrency { requests: 32 };

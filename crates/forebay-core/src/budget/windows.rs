@@ -1,4 +1,4 @@
-//! How much disk time may be unfinished in the disk.
+//! The sizes of windows: how much disk time may be in flight.
 
 use super::control::Terms;
 use super::goal::two_goals_units;
@@ -6,21 +6,21 @@ use super::price::Price;
 use super::{Budget, LATENCY_GOAL_DEFAULT, OVERDRAFT_GOALS, overdue};
 use crate::{DiskTime, saturating_nanos};
 
-/// The windows that may be unfinished in addition while a limit holds nested requests back. The pace hands
-/// out as much until the requests that they hold may be given up. With fewer, what is held keeps
-/// others out of an empty disk.
+/// The windows that others may have in flight beyond the window while a limit holds nested requests back. The
+/// pace hands out this much before the requests of the holders may be given up. With fewer, requests of the
+/// holders keep others out of an empty disk.
 const HELD_WINDOWS: u64 = overdue::WINDOWS;
 
-/// A disk that keeps up has done what it got after this many windows. What a shard holds that has not
-/// polled for as long is stale, and a shard that comes back later than that to take it is late.
+/// The time in which a disk that keeps up completes what it was sent, in windows. Requests of a shard that
+/// has not polled for longer are stale. A shard that comes back later than that for its completions is late.
 const SERVICE_WINDOWS: u64 = 2;
 
-/// How many of the shards that wait for room are woken.
+/// Which of the shards that wait for room are woken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoomShare {
-    /// As many at least,
+    /// The number of shards that are woken in any case.
     pub(crate) shards: usize,
-    /// and more until their next requests need this room.
+    /// More shards are woken, until their next requests need this much room.
     pub(crate) room: DiskTime,
 }
 
@@ -30,59 +30,58 @@ impl RoomShare {
     }
 }
 
-/// The longest absence of all threads that is bridged where trials find the window, as disk time
-/// (16 ms). A thread waits for as long where five others use its processor for 3 ms each. A longer
-/// one lets more of the disk's work go outside of the window.
+/// The longest absence of all threads that is bridged where trials find the window, as disk time (16 ms). A
+/// thread waits for as long if five others use its processor for 3 ms each. A longer bridge lets more work go
+/// beyond the window.
 const BRIDGE_MAX: DiskTime = DiskTime::from_nanos(16_000_000);
 
 impl Budget {
-    /// Most disk time that may be unfinished when another request goes. Where the
-    /// disk and not the figures say how much that is, never less than the figures do: patience
-    /// with the disk and with other shards grows with the window, and does not shrink.
+    /// The window in which patience is counted: the window in force, but at least the window by the figures.
+    /// So the patience with the disk and with other shards grows with the window, and does not shrink.
     pub(crate) fn window(&self) -> DiskTime {
         let found = self.controller.window(self.effective_goal()).map(DiskTime::from_units);
         let window = self.two_goals().max(found.unwrap_or_default());
-        // what others have in the disk is in the way of this
+        // requests of other processes in the disk delay those of this one
         if self.controller.part.is_in_force() { window.max(self.busy_window()) } else { window }
     }
 
-    /// After this time, in nanoseconds, a disk that keeps up has done what it got.
+    /// The time in which a disk that keeps up completes what it was sent, in nanoseconds.
     pub(crate) fn service_horizon_nanos(&self) -> u64 {
         self.window().as_nanos_ceil().saturating_mul(SERVICE_WINDOWS)
     }
 
-    /// Two effective goals of the default latency goal or more.
+    /// The window by the figures, with an effective goal of at least the default latency goal.
     pub(crate) fn busy_window(&self) -> DiskTime {
         let least = DiskTime::from_nanos(saturating_nanos(LATENCY_GOAL_DEFAULT));
         let goal = self.effective_goal().max(least);
         DiskTime::from_units(two_goals_units(goal))
     }
 
-    /// The window of all processes that use the disk, where trials would find that of one. A larger one
-    /// than needed holds all requests that there are, and shares have no effect then.
+    /// The window of all processes that share the disk, without trials, which would find that of one process.
+    /// A larger window than needed holds all requests that there are, and shares have no effect then.
     fn window_of_all(&self) -> DiskTime {
         let is_known = self.base_latency() > DiskTime::ZERO;
         if is_known { self.two_goals() } else { self.busy_window() }
     }
 
-    /// The window by the figures, which no trial moves.
+    /// The window by the figures, which trials do not move.
     pub(crate) fn two_goals(&self) -> DiskTime {
         DiskTime::from_units(two_goals_units(self.effective_goal()))
     }
 
-    /// Most disk time that may be unfinished now, in units.
+    /// The window for requests that are not fresh, in units of disk time.
     pub(super) fn limit_units(&self, goal: DiskTime) -> u64 {
         self.terms(goal).window
     }
 
-    /// What disk time of the present mix costs by the figures. Windows are counted by it: a pace
-    /// that does not bind is no reason for a larger window.
+    /// The price of the present mix by the figures. Windows are counted by it, because a pace that does not
+    /// bind is no reason for a larger window.
     #[inline]
     pub(super) fn price_of_figures(&self) -> Price {
         self.mix.0.price()
     }
 
-    /// What binds a request now.
+    /// The bounds on a request now.
     #[inline(always)]
     pub(super) fn terms(&self, goal: DiskTime) -> Terms {
         if self.controller.part.is_in_force() {
@@ -96,11 +95,11 @@ impl Budget {
         let by_figures = || self.price_of_figures();
         let Terms { mut price, mut window, .. } = self.controller.alone(goal, by_figures);
         if self.searches_knee() {
-            // trials of one process would take the disk from the others
+            // the trials of one process would take the disk from the others
             price = self.controller.figures_bound.price(by_figures).unwrap_or_else(by_figures);
             window = price.done_in(self.window_of_all().units());
         }
-        // what is reserved would be the others' room
+        // a reserve would be the room of other processes
         Terms { price, window: self.controller.part.of_window(window), reserves: false }
     }
 
@@ -109,13 +108,14 @@ impl Budget {
         self.terms(self.effective_goal()).reserves
     }
 
-    /// Whether completed requests are reported to the search for the window.
+    /// Whether trials search for the window.
     #[inline]
     pub(crate) fn searches_knee(&self) -> bool {
         self.controller.knee().is_some()
     }
 
-    /// How much of what late shards hold unattended does not count: no more than they may have sent.
+    /// The part of `unattended` that does not count in the window, at most what late shards may have sent.
+    /// `unattended` is disk time that the disk must have completed and late shards have not taken back.
     pub(crate) fn uncounted(&self, unattended: DiskTime) -> DiskTime {
         let (window, goal) = (self.window().units(), self.effective_goal());
         let sent = Terms { window, ..self.terms(goal) }.window_of_fresh(DiskTime::ZERO);
@@ -123,17 +123,17 @@ impl Budget {
         unattended.min(DiskTime::from_units(most))
     }
 
-    /// By how much what is unfinished may exceed the window so that the disk has work while all
-    /// threads are away.
+    /// The disk time by which the window may be exceeded so that the disk has work while all threads are
+    /// away.
     pub(crate) fn bridge_max(&self) -> DiskTime {
         let goals = self.effective_goal().units().saturating_mul(OVERDRAFT_GOALS);
         let most = if self.searches_knee() { BRIDGE_MAX.units() } else { 0 };
         DiskTime::from_units(goals.max(most))
     }
 
-    /// Whom to wake of those that wait for room when some was freed: one for each
-    /// request, and where little is used, as many as there is room for. Where a
-    /// budget is not counted in disk time, all.
+    /// Which of the shards that wait for room are woken when a request frees some. Usually it is one; it is
+    /// two while less than half of the window is used. While less than an eighth is used, it is as many as
+    /// there is room for. It is all of them if the policy has no window.
     pub(crate) fn room_share(&self) -> RoomShare {
         if !self.limit.is_window() {
             return RoomShare { shards: usize::MAX, room: DiskTime::ZERO };
@@ -148,20 +148,19 @@ impl Budget {
         }
     }
 
-    /// Whether what is unfinished beyond the window may be what the holders of nested requests keep
-    /// while a limit holds them back.
+    /// Whether others may go beyond the window while a limit holds nested requests back, because the holders
+    /// may be what fills it.
     pub(crate) fn has_room_for_others(&self) -> bool {
         let most = self.window().units().saturating_mul(1 + HELD_WINDOWS);
         self.limit.in_flight() < most
     }
 
-    /// Whether the window, if that is what bounds the disk, is open.
+    /// Whether the policy has a window, and there is room in it.
     pub(crate) fn has_room(&self) -> bool {
         self.limit.is_window() && self.limit.in_flight() < self.limit_units(self.effective_goal())
     }
 
-    /// Whether there is room, asked by a queue that has just left a mark and
-    /// would otherwise sleep.
+    /// Whether there is room. A queue calls this after it has left its mark and before it sleeps.
     pub(crate) fn room_after_mark(&self) -> bool {
         let goal = self.effective_goal();
         self.limit.open_after_mark(goal, self.limit_units(goal))
