@@ -3,8 +3,8 @@
 /// The number one in millionths, the unit of ratios of rates and latencies and of their logarithms.
 /// Trials compare differences of about 1 %, which are 10,000 of them.
 pub(super) const MILLION: i64 = 1_000_000;
-/// The fresh requests of a direction that a mean latency is of, at least. A mean of fewer is noise;
-/// with a larger number a direction with few fresh requests is judged by rate alone.
+/// The least number of fresh requests of a direction for a mean latency. A mean of fewer is noise. With a
+/// larger number, a direction with few fresh requests is judged by rate alone.
 const LATENCIES_MIN: i64 = 4;
 
 /// Sums over one interval, or over several.
@@ -38,8 +38,8 @@ impl Measured {
         ln_ratio(self.rate(), other.rate())
     }
 
-    /// By how much each direction gained more than half of its part of what both gained, in
-    /// millionths of the rate of `other`. One that gained less has paid for the other.
+    /// How much more each direction gained than half of its part of the whole gain, in millionths of the rate
+    /// of `other`. A direction with a negative surplus has paid for the other.
     pub(super) fn surplus_over(&self, other: &Self) -> [i64; 2] {
         let rate = |measured: &Self, direction: usize| {
             i128::from(per_time(measured.served[direction], measured.nanos))
@@ -54,8 +54,8 @@ impl Measured {
         })
     }
 
-    /// The logarithm of the fresh requests' latency over that in `other`, in millionths, a mean
-    /// over both directions; `None` where too few were fresh.
+    /// The logarithm of the mean latency of fresh requests over that in `other`, in millionths, averaged over
+    /// both directions. `None` if too few requests were fresh.
     pub(super) fn latency_over(&self, other: &Self) -> Option<i64> {
         let over = |direction: usize| {
             let ours = self.mean_latency(direction)?;
@@ -67,7 +67,7 @@ impl Measured {
         }
     }
 
-    /// Mean latency of fresh requests of a direction, in nanoseconds.
+    /// The mean latency of fresh requests of a direction, in nanoseconds; `None` if they were too few.
     pub(super) fn mean_latency(&self, direction: usize) -> Option<i64> {
         let count = self.fresh[direction];
         (count >= LATENCIES_MIN).then(|| self.latency_nanos[direction] / count)
@@ -85,7 +85,7 @@ impl Measured {
         }
     }
 
-    /// The same with half of the weight in sums.
+    /// The same, with half of the weight in sums.
     pub(super) fn halved(self) -> Self {
         let half = |numbers: [i64; 2]| numbers.map(|number| number / 2);
         Self {
@@ -103,8 +103,8 @@ fn per_time(units: i64, nanos: i64) -> i64 {
     i64::try_from(rate).unwrap_or(i64::MAX)
 }
 
-/// The logarithm of `a / b`, by the first term of its series in `(a - b) / (a + b)`: off by 1 %
-/// where one is 1.4 times the other, and at most 2 in all.
+/// The logarithm of `a / b` in millionths, by the first term of its series in `(a - b) / (a + b)`. It is off
+/// by 1 % where one is 1.4 times the other, and at most 2 million.
 pub(super) fn ln_ratio(a: i64, b: i64) -> i64 {
     let sum = i128::from(a) + i128::from(b);
     if sum <= 0 {

@@ -1,6 +1,6 @@
-//! The window at the knee: a larger one would add more latency than throughput.
+//! The search for the window at the knee, beyond which a larger one adds more latency than throughput.
 //!
-//! Shards report completed requests. The report that ends an interval judges it: see [`trials`].
+//! Shards report completed requests. The report that ends an interval also evaluates it: see [`trials`].
 
 mod measured;
 mod target;
@@ -14,56 +14,48 @@ use measured::Measured;
 use target::Target;
 use trials::{Interval, ONE_GOAL, Phase, TRIALS, Trials};
 
-/// The shortest interval of the search, in nanoseconds (5 ms). A shorter one compares fewer
-/// completions, so that noise decides; a longer one makes the search of a fast disk slower.
+/// The shortest interval of the search, in nanoseconds (5 ms). In a shorter one fewer requests complete, so
+/// that noise decides; a longer one makes the search of a fast disk slower.
 const INTERVAL_NANOS_MIN: u64 = 5_000_000;
-/// The requests that complete in an interval before it may end. Fewer make its rate and latency
-/// noise; more make the search of a slow disk slower.
+/// The number of requests that complete in an interval before it may end. With fewer, rate and latency are
+/// noise; with more, the search of a slow disk is slower.
 const COMPLETED_MIN: u64 = 50;
-/// The windows of disk time that the disk serves in an interval before it may end. At fewer, much
-/// of what completes still belongs to the window before; more make the search slower.
+/// The disk time that the disk serves in an interval before it may end, in windows. With less, many of the
+/// requests still belong to the window before; with more, the search is slower.
 const WINDOWS_MIN: u64 = 3;
-/// The longest interval, in nanoseconds (500 ms), however little completes. In 200 ms a hard disk
-/// completes 60 requests, which are too few to compare windows; a longer interval makes its search
-/// slower.
+/// The longest interval, in nanoseconds (500 ms), however few requests complete. In 200 ms a hard disk
+/// completes 60 requests, which are too few to compare windows. A longer interval makes its search slower.
 const INTERVAL_NANOS_MAX: u64 = 500_000_000;
-/// An interval longer than this, in nanoseconds (1 s), contains a pause between reports and is not
-/// judged. It is twice the longest interval, because the report that ends an interval may come
-/// late.
+/// The longest interval that is evaluated, in nanoseconds (1 s); a longer one contains a pause between
+/// reports. It is twice `INTERVAL_NANOS_MAX`, because the report that ends an interval may come late.
 const STALE_NANOS: u64 = 1_000_000_000;
-/// The least and the most time, in nanoseconds, in which nothing is measured after a change of the
-/// window. The disk serves one window in it, and answers the fresh requests from before the change.
-/// The upper bound is a tenth of the longest interval, so that a slow disk is still measured most
-/// of the time.
+/// The least and the most time after a change of the window in which nothing is measured, in nanoseconds. The
+/// disk serves one window in it, and completes the fresh requests from before the change. The upper bound is
+/// a tenth of the longest interval, so that a slow disk is still measured most of the time.
 const SETTLE_NANOS: (u64, u64) = (400_000, 50_000_000);
-/// The time in which nothing is measured is at least this multiple of the mean latency of fresh
-/// requests. Nearly all fresh requests from before the change are answered by then; earlier they
-/// would count for the new window.
+/// The time in which nothing is measured is at least this multiple of the mean latency of fresh requests. By
+/// then nearly all fresh requests from before the change are completed. Earlier they would count for the new
+/// window.
 const SETTLE_LATENCIES: u64 = 2;
-/// A trial ends early where the mean latency of fresh requests is more than this multiple of the
-/// one before. At a smaller factor noise ends trials; at a larger one users wait longer for a trial
-/// that harms.
+/// A trial ends early if the mean latency of fresh requests exceeds this multiple of the mean before it. With
+/// a smaller factor, noise ends trials; with a larger one, a trial that harms users lasts longer.
 const CUT_SHORT_TIMES: u64 = 2;
-/// The fresh requests of a direction, at least, that the mean of `CUT_SHORT_TIMES` is of. With
-/// fewer a single slow request ends a trial; with more a trial that harms lasts longer.
+/// The least number of fresh requests of a direction whose mean latency may end a trial early. With fewer, a
+/// single slow request ends a trial; with more, a trial that harms lasts longer.
 const CUT_SHORT_MIN: u64 = 8;
-/// A shard reports once it has completed this many requests. A report writes counters that all
-/// shards share, so a smaller number costs each request more; a larger one makes intervals end
-/// later.
+/// A shard reports once it has completed this many requests. A report writes counters that all shards share,
+/// so with a smaller number each request costs more; with a larger one intervals end later.
 const REPORT_REQUESTS: u64 = 16;
-/// A shard that completes fewer than `REPORT_REQUESTS` reports after this time, in nanoseconds (1
-/// ms). It is a fifth of the shortest interval, so that little of an interval is reported in the
-/// next one.
+/// A shard that completes fewer than `REPORT_REQUESTS` reports after this time, in nanoseconds (1 ms). It is
+/// a fifth of the shortest interval, so that little of an interval is reported in the next one.
 const REPORT_NANOS: u64 = 1_000_000;
 
-/// Several classes are served where more than one in this many units of disk time (2 %) is of
-/// another class than the request before. A class that its limit holds to less is no class to share
-/// the disk with.
+/// Several classes are served if more than one part in this many (2 %) of the disk time belongs to requests
+/// that follow a request of another class. A class that its limit holds to less does not count.
 const OTHER_CLASSES_PART: i64 = 50;
 
-/// The largest number of an interval, in its own unit: nanoseconds, units of disk time or requests.
-/// Larger numbers are errors of the clock. Numbers up to this one times 1,000 still fit into a
-/// word.
+/// The largest number of an interval, in its own unit: nanoseconds, units of disk time or requests. Larger
+/// numbers are errors of the clock. This number times 1,000 still fits into a word.
 const NUMBER_MAX: i64 = 1 << 50;
 
 /// What a shard has completed since its last report.
@@ -77,10 +69,10 @@ pub(crate) struct WindowSample {
     latency_nanos: [u64; 2],
     nearly_idle: u64,
     waited_nanos: u64,
-    /// Disk time in units of requests of another class than the request before.
+    /// Disk time, in units, of requests that follow a request of another class.
     of_other_classes: u64,
     class: u16,
-    /// Requests that the latency target is about, and those of them that took longer.
+    /// Requests that the latency target is about, and the number of them that took longer than the target.
     targeted: u64,
     over: u64,
 }
@@ -92,7 +84,7 @@ pub(crate) struct Completed {
     pub(crate) cost: DiskTime,
     pub(crate) class: u16,
     pub(crate) nearly_idle: bool,
-    /// The time from its enqueueing in nanoseconds, if it was fresh and successful.
+    /// The time from enqueueing to completion in nanoseconds, if it was fresh and successful.
     pub(crate) fresh_nanos: Option<u64>,
 }
 
@@ -122,12 +114,12 @@ impl WindowSample {
         self.over += u64::from(is_over);
     }
 
-    /// Counts time for which work waited for the disk or for other shards.
+    /// Counts time, in nanoseconds, for which work waited for the disk or for other shards.
     pub(crate) fn waited(&mut self, nanos: u64) {
         self.waited_nanos = self.waited_nanos.saturating_add(nanos);
     }
 
-    /// The part of it that belongs to the last `nanos` of the `whole` time it is of.
+    /// The part of the sample that falls into the last `nanos` of the `whole` nanoseconds that it covers.
     fn part(self, nanos: u64, whole: u64) -> Self {
         if nanos >= whole {
             return self;
@@ -162,21 +154,20 @@ pub(crate) struct Knee {
     /// The window now, in thousandths of an effective goal.
     window: AtomicU64,
     began_at: AtomicU64,
-    /// A trial ends early above these mean latencies, in nanoseconds by direction; `u64::MAX`
-    /// while there is no trial.
+    /// The mean latencies above which a trial ends early, in nanoseconds by direction; `u64::MAX` while there
+    /// is no trial.
     cut_short_at: [AtomicU64; 2],
     /// Whether fresh requests find a larger window than others.
     reserves_for_fresh: AtomicBool,
-    /// Whether a window is on trial that only a class alone may have.
+    /// Whether the present trial has a window that only a class alone may have.
     is_wide: AtomicBool,
     sums: Sums,
-    /// Of 1000 requests that the latency target is about, these may take longer; 1000 without a
-    /// target.
+    /// How many of 1000 requests may take longer than the latency target; 1000 without a target.
     allowed_permille: AtomicU64,
     has_new_target: AtomicBool,
-    /// No smaller window kept the latency target.
+    /// Whether no smaller window kept the latency target.
     has_given_up: AtomicBool,
-    /// Held by the shard that judges an interval, which alone uses the state.
+    /// A lock of the shard that evaluates an interval. Only its owner uses the state.
     is_judging: AtomicBool,
     state: Vec<AtomicU64>,
 }
@@ -216,7 +207,7 @@ impl Knee {
         }
     }
 
-    /// The most disk time that may be unfinished, in units, at this effective goal.
+    /// The window at this effective goal, in units of disk time.
     #[inline]
     pub(crate) fn window(&self, goal: DiskTime) -> u64 {
         let (window, one_goal) = (get(&self.window), ONE_GOAL.unsigned_abs());
@@ -232,8 +223,7 @@ impl Knee {
         self.reserves_for_fresh.load(Ordering::Relaxed)
     }
 
-    /// There is a latency target from now on that `allowed_permille` of 1000 requests may miss; none
-    /// where all may.
+    /// Sets a latency target that `allowed_permille` of 1000 requests may miss; 1000 removes it.
     pub(crate) fn set_target(&self, allowed_permille: u64) {
         set(&self.allowed_permille, allowed_permille);
         self.has_new_target.store(true, Ordering::Relaxed);
@@ -249,7 +239,7 @@ impl Knee {
         let began_at = get(&self.began_at);
         let nanos = now.nanos_since(Time::from_nanos(began_at));
         let since = sample.reported_at;
-        // what was completed before the interval began says nothing of its window
+        // completions before the interval began do not belong to its window
         self.sums.add(&sample.take(now).part(nanos, now.nanos_since(since)));
         if nanos == 0 {
             return;
@@ -268,7 +258,7 @@ impl Knee {
         self.is_judging.store(false, Ordering::Release);
     }
 
-    /// How long the disk takes for a window, at the rate of this interval.
+    /// The time that the disk takes for one window at the rate of this interval, in nanoseconds.
     fn residence_nanos(&self, nanos: u64, goal: DiskTime) -> u64 {
         let served = u128::from(self.served().max(1));
         let residence = u128::from(self.window(goal)) * u128::from(nanos) / served;
@@ -388,7 +378,7 @@ impl Sums {
 
 /// The state of the trials as words, which shards share in atomics.
 impl Trials {
-    /// Shows all words of the state, always in one order, to be read or set.
+    /// Passes all words of the state to `show`, always in the same order, to read or set them.
     fn each_word(&mut self, show: &mut impl FnMut(&mut i64)) {
         let (mut phase, mut turn) = (self.phase as i64, self.turn as i64);
         show(&mut phase);

@@ -1,27 +1,28 @@
-//! A cap on the window, by which a latency target is kept.
+//! A cap on the window that enforces a latency target.
 //!
-//! While the target is missed the cap is lowered step by step, until it holds. If it does not hold
-//! at any cap, there is none for a while.
+//! While the target is missed, the cap is lowered step by step until the target holds. If it holds at no cap,
+//! there is no cap for a while.
 //!
 //! Decision: `docs/decisions/0008-latency-target-cap.md`.
 
 use super::measured::MILLION;
 
-/// The requests that may miss the target in one measurement, which lasts for as many requests as
-/// allow that. With fewer the part that misses is noise; with more the cap follows the disk later.
+/// The number of requests that may miss the target in one measurement. A measurement has as many requests as
+/// allow this number of misses. With fewer, the part of misses is noise; with more, the cap follows the disk
+/// later.
 const ALLOWED: i64 = 6;
-/// The requests of a measurement, at least, unless twice as many as allowed have missed the target
-/// already. It is what counts where the target allows more than 9 % of requests to miss.
+/// The least number of requests in a measurement, unless twice the allowed number has already missed the
+/// target. It binds where the target allows more than 9 % of requests to miss.
 const REQUESTS_MIN: i64 = 64;
-/// The intervals without a request that the target is about after which the cap is removed. By then
-/// nobody needs it, or it starves their class. A smaller number removes the cap in a short pause of
-/// the load.
+/// The intervals in a row without a request that the target is about, after which the cap is removed. Either
+/// no such request needs the cap, or it starves their class. With a smaller number, a short pause of the load
+/// removes the cap.
 const UNUSED: i64 = 16;
-/// The most requests of an interval that are believed; more are an error of the clock. It keeps the
-/// sums of a measurement far from the end of the number range.
+/// The most requests of an interval that are believed; more are an error of the clock. It keeps the sums of a
+/// measurement within the number range.
 const REQUESTS_MAX: i64 = 1 << 30;
-/// The factor on the cap after a measurement that missed the target, in thousandths. A larger step
-/// passes over the window that keeps the target, as steps of 1.4 did; a smaller one keeps it later.
+/// The factor on the cap after a measurement that missed the target, in thousandths. A larger step passes
+/// over the window that keeps the target, as steps of 1.4 did. With a smaller one, the target is kept later.
 const DOWN: i64 = 800;
 /// The factor on the cap while the target holds, in thousandths. A larger step misses the target
 /// again sooner; a smaller one leaves rate unused for longer.
@@ -29,41 +30,39 @@ const UP: i64 = 1100;
 /// The smallest cap, in thousandths of an effective goal: the smallest window of trials. A target
 /// that is missed there is given up for a while.
 const CAP_MIN: i64 = 250;
-/// The cap may be raised where at most this part of the allowed requests misses the target, in
-/// thousandths. Nearer to what is allowed a larger cap would miss the target.
+/// The part of the allowed misses up to which the cap may be raised, in thousandths. Nearer to the allowed
+/// number, a larger cap would miss the target.
 const HOLDS: i64 = 750;
-/// A cap near one at which the target was missed is tried again after this many measurements at
-/// which it held. The first number is for the first time; each further miss doubles it, up to the
-/// second. Smaller numbers miss the target more often, larger ones leave rate unused for longer.
+/// The measurements with few misses after which a cap near one that missed the target is tried again. The
+/// first number is for the first time; each further miss doubles it, up to the second. Smaller numbers miss
+/// the target more often; larger ones leave rate unused for longer.
 const CALM: (i64, i64) = (1, 64);
-/// No lower cap is tried where the part of requests that misses the target is this much larger than
-/// where lowering began, in thousandths. A smaller window makes such a load worse, because its
-/// requests wait outside of the disk.
+/// No lower cap is tried if the part of misses exceeds this multiple of the part when lowering began, in
+/// thousandths. A smaller window makes such a load worse, because its requests wait outside the disk.
 const WORSE: i64 = 1500;
-/// The intervals without a cap after caps none of which kept the target. The first number is for
-/// the first time; each further one doubles it, up to the second. Smaller numbers lose rate to a
-/// target that nothing keeps; larger ones keep a target later that can be kept again.
+/// The intervals without a cap after no cap kept the target. The first number is for the first time; each
+/// further time doubles it, up to the second. Smaller numbers lose rate to a target that nothing keeps. With
+/// larger ones, a target that can be kept again is kept later.
 const REST: (i64, i64) = (128, 4096);
 
-/// The cap, and what is known of it.
+/// The cap, and the state of the search for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// In thousandths of an effective goal; `i64::MAX` without a cap.
+    /// The cap in thousandths of an effective goal; `i64::MAX` without one.
     cap: i64,
-    /// Requests of this measurement that the target is about, and those that took longer.
+    /// Requests of this measurement that the target is about, and the number of them that took longer.
     requests: i64,
     over: i64,
     /// Intervals in a row without such a request.
     unused: i64,
-    /// Of a million requests, those that took longer where lowering began; zero while the target
-    /// holds.
+    /// Misses per million requests when lowering began; zero while the target holds.
     began_over: i64,
-    /// Intervals until lower caps are tried again, and after the next time that none kept it.
+    /// Intervals until lower caps are tried again, and the next such number.
     rest: i64,
     next_rest: i64,
-    /// The last cap at which the target was missed; `i64::MAX` if that is over.
+    /// The last window at which the target was missed; `i64::MAX` once a cap of that size keeps it.
     missed_at: i64,
-    /// Measurements until that cap is tried again, and after the next miss there.
+    /// Measurements until that window is tried again, and the next such number.
     calm: i64,
     next_calm: i64,
 }
@@ -98,18 +97,18 @@ impl Target {
         numbers.into_iter().for_each(show);
     }
 
-    /// The largest window, in thousandths of an effective goal.
+    /// The largest window, in thousandths of an effective goal; `i64::MAX` without a cap.
     pub(super) const fn cap(&self) -> i64 {
         self.cap
     }
 
-    /// Whether no cap kept the target.
+    /// Whether no cap kept the target, so that there is none for a while.
     pub(super) const fn has_given_up(&self) -> bool {
         self.rest > 0
     }
 
-    /// In an interval `requests` of those that the target is about were completed, and `over` of
-    /// them took longer, while `allowed_permille` of 1000 may. Without a cap the window is `free`.
+    /// Counts an interval with `requests` completions that the target is about, of which `over` took longer.
+    /// `allowed_permille` of 1000 may do so. Without a cap the window is `free`.
     pub(super) fn follow(&mut self, requests: i64, over: i64, allowed_permille: i64, free: i64) {
         if allowed_permille >= 1000 {
             *self = Self::NONE;
@@ -137,7 +136,7 @@ impl Target {
         }
     }
 
-    /// Of a million requests `part` took longer than the target, which is more than may.
+    /// Evaluates a measurement that missed the target: `part` of a million requests took longer than it.
     fn miss(&mut self, part: i64, free: i64) {
         if self.rest > 0 {
             return;
@@ -159,7 +158,8 @@ impl Target {
         }
     }
 
-    /// No more requests took longer than may, and so few that a larger cap may do where `is_calm`.
+    /// Evaluates a measurement that kept the target. `is_calm` is true if misses were few enough for a larger
+    /// cap.
     fn hold(&mut self, is_calm: bool, free: i64) {
         (self.rest, self.began_over) = (0, 0);
         if !is_calm || self.cap == i64::MAX {
@@ -187,8 +187,7 @@ mod tests {
     const FREE: i64 = 4000;
     const P95: i64 = 50;
 
-    /// The caps after each of 400 intervals of 40 requests, of which `over` of the window take
-    /// longer than the target.
+    /// The caps after each of 400 intervals of 40 requests. `over` is the number of misses at a window.
     fn caps(target: &mut Target, over: impl Fn(i64) -> i64) -> Vec<i64> {
         let follow = |_| {
             let window = target.cap().min(FREE);

@@ -1,8 +1,8 @@
 //! Trials of other windows.
 //!
-//! An interval with another window is compared with those before and after it. The other window
-//! is adopted where 1 % more rate costs less than 4.5 % more latency. The latency is that of fresh
-//! requests, from enqueueing to completion. No threshold is a time.
+//! An interval with another window is compared with the intervals before and after it. The other window is
+//! adopted if 1 % more rate costs less than 4.5 % more latency. The latency is that of fresh requests, from
+//! enqueueing to completion. No threshold is a time.
 //!
 //! Decision: `docs/decisions/0007-window-by-trials.md`.
 
@@ -15,22 +15,21 @@ pub(super) const ONE_GOAL: i64 = 1000;
 /// The first window, in thousandths of an effective goal. One goal is the best window of disks that
 /// serve one request after the other.
 const BEGIN: i64 = ONE_GOAL;
-/// The smallest window while the disk has idle moments, in thousandths of an effective goal. A
-/// scheduler is not needed then, and a smaller window makes requests of small shares wait without
-/// need.
+/// The smallest window while the disk has idle moments, in thousandths of an effective goal. Then no
+/// scheduler is needed, and a smaller window makes requests of small shares wait needlessly.
 const FREE: i64 = 8 * ONE_GOAL;
 /// The smallest and the largest window, in thousandths of an effective goal. They bound the search:
 /// one request always enters, however small the window, and the largest one is eight doublings of
 /// the first.
 const WINDOWS: (i64, i64) = (ONE_GOAL / 4, 256 * ONE_GOAL);
-/// The factor on the window where no request is fresh, in thousandths. No latency depends on it
-/// then, and several shards have room at once; in a smaller window they take turns, and p99 is
-/// twice the mean.
+/// The factor on the window while all classes are backlogged, in thousandths. Then no latency depends on the
+/// window, and several shards have room at once. With a smaller window they take turns, and p99 is twice the
+/// mean.
 const BACKLOGGED: i64 = 2500;
 
-/// The trials in turn, as factors on the window in thousandths: a doubling, a step down, a step up
-/// that undoes it, and a wide window. Steps of 1.4 alone find nothing where the window holds one
-/// request of 128 KiB, because 1.4 of it holds one too.
+/// The trials in turn, as factors on the window in thousandths: a doubling, a step down, a step up that
+/// undoes it, and a wide window. Steps of 1.4 alone find nothing if the window holds one request of 128 KiB,
+/// because 1.4 times the window holds one too.
 const FACTORS: [i64; TRIALS] = [2000, 714, 1400, 8000];
 /// The number of trials, which is the length of `FACTORS`.
 pub(super) const TRIALS: usize = 4;
@@ -38,88 +37,84 @@ pub(super) const TRIALS: usize = 4;
 const DOWN: usize = 1;
 /// Encoding: The index in `FACTORS` of the trial that undoes a smaller window.
 const UP: usize = 2;
-/// Encoding: The index in `FACTORS` of a trial for arrays, whose members are all busy only at a
-/// window far above that of one disk. It runs only where a single class is always backlogged, and
-/// harms no other.
+/// Encoding: The index in `FACTORS` of a trial for arrays, whose members are all busy only at a window far
+/// above that of one disk. It runs only where a single class is always backlogged, so it harms no other
+/// class.
 const WIDE: usize = 3;
 
 /// The weight of latency against rate in a score, in thousandths: 1 % more rate is worth 4.5 % more
 /// latency. With a larger weight the window is smaller and the rate lower; with a smaller one
 /// requests wait longer for little rate.
 const LATENCY_WEIGHT: i64 = 220;
-/// The score that a larger window needs, in millionths of rate (2 %). A smaller margin lets noise
-/// raise the window; a larger one leaves rate unused.
+/// The score that a larger window needs, in millionths of rate (2 %). With a smaller margin, noise raises the
+/// window; a larger one leaves rate unused.
 const UP_MARGIN: i64 = 20_000;
-/// How far below zero the score of a smaller window may be, in millionths of rate (1 %). The window
-/// falls where nothing speaks against it. A larger margin gives rate away in many small steps.
+/// How far below zero the score of a smaller window may be, in millionths of rate (1 %). So the window
+/// shrinks if it loses less than that. A larger margin gives rate away in many small steps.
 const DOWN_MARGIN: i64 = 10_000;
-/// The standard errors that a mean score must be from zero to be clear, in thousandths (1.5). Fewer
-/// let noise decide; more make each step take more trials.
+/// The distance of a mean score from zero, in thousandths of a standard error, from which it is clear (1.5).
+/// With a smaller one, noise decides; with a larger one, each step takes more trials.
 const ERRORS: i64 = 1500;
-/// The difference of two intervals at the same window that is assumed before any were compared, in
-/// millionths (15 %). A smaller one takes the first steps by chance; a larger one takes them later.
+/// The difference of two intervals at the same window that is assumed before any are compared, in millionths
+/// (15 %). With a smaller one, the first steps are taken by chance; with a larger one, they are taken later.
 const NOISE_BEGIN: i64 = 150_000;
-/// The least difference of two intervals at the same window that is believed, in millionths (1 %).
-/// Few intervals may be alike by chance, and without it noise would then count as a clear score.
+/// The least difference of two intervals at the same window that is believed, in millionths (1 %). A few
+/// intervals may be alike by chance, and noise would then count as a clear score.
 const NOISE_MIN: i64 = 10_000;
-/// The mean squared difference follows the latest one by one part in this many, with each trial. At
-/// a smaller number the noise of a few trials counts, which is small by chance; at a larger one it
-/// follows the load later.
+/// With each trial, the mean squared difference moves towards the latest one by one part in this many. With a
+/// smaller number, it may be small by chance; with a larger one, it follows the load later.
 const NOISE_PART: i64 = 16;
 
-/// A smaller window must keep this part of the most that was delivered lately, in hundredths: the
-/// first number where latencies are known, the second where they are not. At smaller parts many
-/// small losses of rate add up; at larger ones the window stays too large.
+/// The part of the best recent rate that a smaller window must keep, in hundredths. The first number applies
+/// where latencies are known, the second where they are not. With smaller parts, many small losses of rate
+/// add up; with larger ones, the window stays too large.
 const KEPT: (i64, i64) = (85, 95);
-/// The most that was delivered lately is forgotten by one part in this many with each interval. At
-/// a smaller number many small losses add up again; at a larger one a rate of long ago holds the
-/// window up.
+/// The best recent rate falls by one part in this many with each interval. With a smaller number, many small
+/// losses add up again; with a larger one, an old rate keeps the window large.
 const BEST_PART: i64 = 4096;
 
-/// A single trial is enough where a larger window raises the rate by this much, in millionths. A
-/// disk that answers late, or has many members, is then found in few steps. All of a doubling is
-/// two thirds of a million by `ln_ratio`.
+/// The gain in rate for which a single trial of a larger window is enough, in millionths. So the window of a
+/// disk that answers late, or has many members, is found in few steps. A doubled rate is two thirds of a
+/// million by `ln_ratio`.
 const GREAT_GAIN: i64 = 500_000;
 
-/// The intervals after a step before the opposite trial. With fewer, a step is undone by the noise
-/// of the first intervals; with more a wrong step lasts longer.
+/// The intervals after a step before the opposite trial. With fewer, the noise of the first intervals undoes
+/// a step; with more, a wrong step lasts longer.
 const WAIT_BACK: i64 = 4;
 
 /// The time over which waiting and idleness are averaged, in nanoseconds (100 ms). Over a shorter
 /// time a short burst makes the disk busy; over a longer one the search begins later.
 const AVERAGED_NANOS: i64 = 100_000_000;
-/// The disk is busy where work waits for more than this part of the time, in thousandths: the first
-/// number to become busy, the second to remain so. The gap keeps a disk near the bound from
-/// changing at each interval, which voids all evidence.
+/// The disk is busy if work waits for more than this part of the time, in thousandths: the first number to
+/// become busy, the second to remain so. Without the gap, a disk near the bound would change at each
+/// interval, which voids all evidence.
 const WAITING: (i64, i64) = (600, 500);
-/// The disk is busy too where less than this part of requests finds it nearly idle, in thousandths:
-/// the first number to become busy, the second to remain so. The gap serves the same purpose as
-/// that of `WAITING`.
+/// The disk is also busy if less than this part of requests finds it nearly idle, in thousandths: the first
+/// number to become busy, the second to remain so. The gap serves the same purpose as that of `WAITING`.
 const NEARLY_IDLE: (i64, i64) = (50, 100);
-/// All classes are backlogged where less than this part of requests is fresh, in thousandths: the
-/// first number to become backlogged, the second to remain so. The gap serves the same purpose as
-/// that of `WAITING`.
+/// All classes are backlogged if less than this part of requests is fresh, in thousandths: the first number
+/// to become backlogged, the second to remain so. The gap serves the same purpose as that of `WAITING`.
 const FRESH: (i64, i64) = (50, 150);
-/// Fresh requests of several classes find no larger window while more than this part of requests is
-/// fresh, in thousandths, and the window is larger than `FULL`. All requests would be in the disk,
-/// which knows no shares. A smaller part takes the reserve from loads that have a backlog.
+/// Fresh requests of several classes find no larger window while more than this part of requests is fresh, in
+/// thousandths, and the window is larger than `FULL`. Otherwise all requests would be in the disk, which
+/// knows no shares. A smaller part takes the reserve from loads that have a backlog.
 const FRESH_MAX: i64 = 950;
-/// The window up to which fresh requests always find a larger one, in thousandths of an effective
-/// goal. Few requests at a time are all fresh too, and their window is smaller than this.
+/// The window up to which fresh requests always find a larger one, in thousandths of an effective goal. The
+/// requests of a load with few at a time are all fresh too, and its window is smaller than this.
 const FULL: i64 = 4 * ONE_GOAL;
-/// Encoding: The part of fresh requests where it was not measured at the present window.
+/// Encoding: The part of fresh requests before it is measured at the present window.
 const UNKNOWN: i64 = -1;
-/// A rate, or a latency, that differs from the usual one by this much shows a change of the disk or
-/// load, in millionths: first the rate, then the latency. At smaller numbers noise makes all
-/// evidence void; at larger ones a window stays that was found for another load.
+/// The difference from the usual rate, and from the usual latency, that shows a change of the disk or load,
+/// in millionths. With smaller numbers, noise voids all evidence; with larger ones, a window stays that was
+/// found for another load.
 const CHANGED: (i64, i64) = (250_000, 500_000);
-/// The intervals in a row that must differ by `CHANGED`. After fewer a single outlier makes all
-/// evidence void; with more a change is found later.
+/// The number of intervals in a row that must differ by `CHANGED`. With fewer, a single outlier voids all
+/// evidence; with more, a change is found later.
 const CHANGED_INTERVALS: i64 = 3;
 
-/// The intervals in a row without another class after which a class counts as alone. Classes that
-/// take turns, each for an interval, are several; with fewer intervals the wide trial would run for
-/// them. With more a class that is alone has a large window later.
+/// The intervals in a row without another class after which a class counts as alone. Classes that take turns
+/// of a few intervals are several; with a smaller number the wide trial would run for them. With a larger
+/// one, a class that is alone gets a large window later.
 const ALONE_INTERVALS: i64 = 16;
 
 /// One interval.
@@ -132,12 +127,12 @@ pub(super) struct Interval {
     /// The time for which work waited, in nanoseconds, a sum over shards.
     pub(super) waited_nanos: i64,
     pub(super) has_several_classes: bool,
-    /// It ended early because latency doubled.
+    /// Whether it ended early: latency doubled, or another class came during a wide trial.
     pub(super) is_cut_short: bool,
-    /// Requests that the latency target is about, and those of them that took longer.
+    /// Requests that the latency target is about, and the number of them that took longer.
     pub(super) targeted: i64,
     pub(super) over: i64,
-    /// How many of 1000 of these may take longer; 1000 without a target.
+    /// How many of 1000 of them may take longer; 1000 without a target.
     pub(super) allowed_permille: i64,
 }
 
@@ -151,7 +146,7 @@ fn permille(part: i64, whole: i64) -> i64 {
     (part * 1000 / whole.max(1)).clamp(0, 1000)
 }
 
-/// What the present interval is.
+/// The phase of the present interval: before, during or after a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Before,
@@ -171,18 +166,19 @@ pub(super) struct Trials {
     pub(super) last: Measured,
     pub(super) trial: Measured,
     pub(super) is_cut_short: bool,
-    /// On trial the classes were not backlogged, which they are at the present window.
+    /// Whether the classes lost their backlog in the trial.
     pub(super) was_fresh: bool,
     pub(super) is_busy: bool,
     pub(super) is_backlogged: bool,
-    /// Averages in thousandths: the part of the time for which work waits, and parts of requests.
+    /// Averages in thousandths: the part of the time in which work waits, and the parts of requests that find
+    /// the disk nearly idle or are fresh.
     pub(super) waiting: i64,
     pub(super) nearly_idle: i64,
     /// [`UNKNOWN`] before it was measured.
     pub(super) fresh: i64,
     /// The mean squared difference of two intervals at the same window.
     pub(super) noise: i64,
-    /// The most that was delivered lately, in units per microsecond.
+    /// The best recent rate, in units of disk time per microsecond.
     pub(super) best: i64,
     pub(super) usual_rate: i64,
     pub(super) usual_latency: i64,
@@ -226,7 +222,7 @@ impl Trials {
         self.free_window().min(self.target.cap())
     }
 
-    /// The same without a latency target.
+    /// The window without the cap of a latency target, in the same unit.
     fn free_window(&self) -> i64 {
         let trial = if self.phase == Phase::Trial { FACTORS[self.turn] } else { 1000 };
         let backlogged = if self.is_backlogged { BACKLOGGED } else { 1000 };
@@ -245,12 +241,12 @@ impl Trials {
         self.phase == Phase::Trial && self.turn == WIDE
     }
 
-    /// The latency of fresh requests before the present trial, in nanoseconds.
+    /// The mean latency of fresh requests before the present trial, in nanoseconds; `None` outside of trials.
     pub(super) fn usual_latency(&self, direction: usize) -> Option<i64> {
         if self.phase == Phase::Trial { self.before.mean_latency(direction) } else { None }
     }
 
-    /// What comes next is not compared with anything before.
+    /// Discards the intervals before, so that the next ones are not compared with them.
     pub(super) fn begin_again(&mut self) {
         self.phase = Phase::Before;
         self.before = Measured::NOTHING;
@@ -262,7 +258,7 @@ impl Trials {
         self.begin_again();
     }
 
-    /// An interval has ended.
+    /// Evaluates an interval that has ended.
     pub(super) fn step(&mut self, interval: &Interval) {
         let measured = &interval.measured;
         self.alone_intervals = match interval.has_several_classes {
@@ -317,7 +313,7 @@ impl Trials {
         let follow = |average: i64, now: i64| average + (now - average) * nanos / AVERAGED_NANOS;
         self.waiting = follow(self.waiting, permille(waited_nanos, measured.nanos));
         self.nearly_idle = follow(self.nearly_idle, permille(nearly_idle, completed));
-        // what is fresh on trial says nothing of the present window
+        // a trial does not show how many requests are fresh at the present window
         if self.phase != Phase::Trial {
             let now = interval.fresh_permille();
             let before = if self.fresh == UNKNOWN { now } else { self.fresh };
@@ -330,7 +326,7 @@ impl Trials {
         let bound = if self.is_backlogged { FRESH.1 } else { FRESH.0 };
         let is_backlogged = is_busy && self.is_busy && self.fresh < bound;
         if is_busy && !self.is_busy {
-            // what was fresh at the window of an idle disk says nothing of this one
+            // measured at the window of an idle disk, which is not the present one
             self.fresh = UNKNOWN;
         }
         let before = (self.is_busy, self.is_backlogged);
@@ -436,7 +432,7 @@ impl Trials {
         (0..2).any(|direction| self.trial.mean_latency(direction).is_some())
     }
 
-    /// Makes the window on trial the present one.
+    /// Adopts the window on trial.
     fn adopt(&mut self, is_up: bool) {
         if is_up && self.fresh < FRESH.1 {
             self.regret.step(self.window, FRESH.1.max(self.fresh + FRESH.0));
@@ -452,37 +448,37 @@ impl Trials {
 #[path = "trials_tests.rs"]
 mod tests;
 
-/// The runs of a promising trial before it has to wait: its mean score is positive, but not yet
-/// clear. With fewer a gain that noise hides is not found; with more an undecided trial takes the
-/// time of others.
+/// The runs of a promising trial before it has to wait. A trial is promising if its mean score is positive,
+/// but not yet clear. With fewer, a gain that noise hides is not found; with more, an undecided trial takes
+/// the time of others.
 const PROMISING_COUNT: i64 = 8;
-/// The runs of a trial that is not promising before it has to wait. After a single one, noise alone
-/// would put it off.
+/// The runs of a trial that is not promising before it has to wait. After a single one, noise alone would put
+/// it off.
 const COUNT: i64 = 2;
-/// The runs after which the evidence of a trial is halved, so that it follows the disk. A smaller
-/// number forgets sooner what is known; a larger one follows a change of the disk later.
+/// The runs after which the evidence of a trial is halved, so that it follows the disk. With a smaller
+/// number, evidence is forgotten sooner; with a larger one, it follows a change of the disk later.
 const COUNT_MAX: i64 = 32;
-/// The most intervals that a trial without a result waits; it waits twice as many each time. At
-/// this number trials that harm are less than 1 % of the time, and p99 does not show them. A larger
-/// one finds a change of the disk later.
+/// The most intervals that a trial without a result waits. The wait doubles each time; after a clear loss it
+/// is four times as long. At this number, trials that harm are less than 1 % of the time, and p99 does not
+/// show them. A larger one finds a change of the disk later.
 const WAIT_MAX: i64 = 512;
-/// How much less than half of its part of the whole gain a direction may gain, in millionths of
-/// rate (0.5 %). Within it are noise, and a class that its limit keeps from gaining. A larger
-/// number lets one direction gain at the cost of the other.
+/// A direction may gain this much less than half of its part of the whole gain, in millionths of rate
+/// (0.5 %). Noise stays within it, and so does a class that its limit keeps from gaining. With a larger number,
+/// one direction gains at the cost of the other.
 const LACK_MAX: i64 = 5_000;
 
-/// What is known of one trial at the present window.
+/// The evidence on one trial at the present window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Evidence {
     pub(super) count: i64,
     /// The sum of its scores, in millionths of rate.
     pub(super) score: i64,
-    /// The sums of what reads and everything else gained beyond half of their parts, in millionths
-    /// of rate.
+    /// The sums of the surpluses of reads and of everything else, in millionths of rate: see
+    /// [`Measured::surplus_over`].
     pub(super) surplus: [i64; 2],
-    /// Intervals until the next trial,
+    /// Intervals until the next run of the trial.
     pub(super) wait: i64,
-    /// and after one more without a result, before doubling.
+    /// The latest wait in intervals, which grows with each run without a result.
     pub(super) next_wait: i64,
 }
 
@@ -500,13 +496,12 @@ impl Evidence {
         self.score / self.count.max(1)
     }
 
-    /// Whether one direction gains at the cost of the other, which bends the shares.
+    /// Whether one direction gains at the cost of the other, which distorts the shares.
     pub(super) fn bends_shares(&self) -> bool {
         self.surplus.iter().any(|&surplus| surplus < -LACK_MAX * self.count)
     }
 
-    /// Decides when a trial is repeated that was not clearly better. Returns whether another one
-    /// is next.
+    /// Decides when a trial that was not clearly better is repeated. Returns whether another trial is next.
     pub(super) fn put_off(&mut self, mean: i64, is_clear: bool, error: i64) -> bool {
         if mean > 0 && !is_clear && self.count < PROMISING_COUNT {
             return false;
@@ -525,24 +520,23 @@ impl Evidence {
     }
 }
 
-/// The intervals in which a step to a larger window may be taken back. A trial is too short to show
-/// that a class loses its backlog, so a smaller number would miss it. It bounds for how long a
-/// change of the load can be taken for an effect of the step.
+/// The intervals in which a step to a larger window may be taken back. A trial is too short to show that a
+/// class loses its backlog, so a smaller number would miss it. It bounds for how long a change of the load
+/// can be taken for an effect of the step.
 const INTERVALS: i64 = 32;
-/// The intervals after a step was taken back in which no larger window is tried. With fewer a class
-/// loses its backlog more often; with more a disk that could do more is held at the smaller window
-/// for longer.
+/// The intervals after a step was taken back in which no larger window is tried. With fewer, a class loses
+/// its backlog more often. With more, a disk that could do more is held at the smaller window for longer.
 const REST: i64 = 256;
 
-/// The latest step to a larger window.
+/// The latest step to a larger window, which may be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Regret {
-    /// The window before it.
+    /// The window before the step, in thousandths of an effective goal.
     before: i64,
-    /// A class has lost its backlog where a larger part of requests is fresh, in thousandths.
+    /// The part of fresh requests above which a class has lost its backlog, in thousandths.
     fresh_max: i64,
-    /// For how many intervals it may be taken back; below zero, for how many no larger window is
-    /// tried.
+    /// The number of intervals in which the step may still be taken back. A negative number counts the
+    /// intervals in which no larger window is tried.
     intervals: i64,
 }
 
@@ -553,13 +547,13 @@ impl Regret {
         [&mut self.before, &mut self.fresh_max, &mut self.intervals].into_iter().for_each(show);
     }
 
-    /// All classes were backlogged at the window `before`, and a larger one was adopted.
+    /// Notes that a larger window than `before` was adopted, at which all classes were backlogged.
     pub(super) fn step(&mut self, before: i64, fresh_max: i64) {
         *self = Self { before, fresh_max, intervals: INTERVALS };
     }
 
-    /// An interval has ended, and this part of requests is fresh alongside other classes, in
-    /// thousandths. Returns the window before the step if that is taken back.
+    /// Counts an interval. `fresh` is the part of fresh requests in thousandths; zero for a class that is
+    /// alone. Returns the window before the step if the step is taken back.
     pub(super) fn follow(&mut self, fresh: i64) -> Option<i64> {
         self.intervals -= self.intervals.signum();
         (self.intervals > 0 && fresh > self.fresh_max).then(|| {

@@ -5,8 +5,8 @@ use super::*;
 const INTERVAL_NANOS: i64 = 5_000_000;
 const COMPLETED: i64 = 1000;
 
-/// What a disk does of its figures, in thousandths, and how long fresh reads take, in
-/// nanoseconds, at a window in thousandths of a goal; `None` where nobody is fresh.
+/// The rate of a disk, in thousandths of its figures, and the latency of fresh reads, in nanoseconds, at a
+/// window in thousandths of a goal. `None` if no request is fresh.
 type Disk = fn(window: i64) -> (i64, Option<i64>);
 
 /// One request after the other: a window larger than one goal only makes requests wait.
@@ -14,7 +14,7 @@ fn one_by_one(window: i64) -> (i64, Option<i64>) {
     (1000.min(window), Some(window.max(1000) * 1000))
 }
 
-/// As much as the window says, up to four goals; then requests wait.
+/// A rate in proportion to the window, up to four goals; then requests wait.
 fn four_at_once(window: i64) -> (i64, Option<i64>) {
     (1000.min(window / 4), Some(window.max(4000) * 250))
 }
@@ -269,7 +269,7 @@ fn no_measurement_panics_and_windows_stay_in_range() {
     }
 }
 
-/// As much as the window says, up to 200 goals.
+/// A rate in proportion to the window, up to 200 goals.
 fn late_array(window: i64) -> (i64, Option<i64>) {
     (1000.min(window / 200), None)
 }
@@ -299,7 +299,7 @@ fn a_larger_window_is_taken_back_if_a_class_loses_its_backlog_some_intervals_lat
     assert!(large < 500, "{large} of 3500 intervals");
 }
 
-/// A small class is fresh at any window, in more of the requests now and in less of them then.
+/// A small class is fresh at any window, with 16 % of requests at the larger window and 14 % at the smaller.
 #[test]
 fn a_larger_window_is_kept_if_hardly_more_requests_are_fresh_than_before() {
     let mut trials = Trials::new();
