@@ -1,35 +1,35 @@
-//! Upper limits of a class or a group of classes, alongside its shares.
+//! Upper limits on the rate of a class or a group of classes.
 
 use crate::budget::Pace;
 use crate::cost::{BANDWIDTH_MAX, IOPS_MAX};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskTime, Time};
 
-/// What a limit lets through at once, as the time at its rate (10 ms). A shorter burst holds back
-/// requests whose threads turn late; a longer one exceeds the rate by more at a time.
+/// The burst of a limit, as time at its rate (10 ms). A shorter burst holds back requests of threads that
+/// poll late; a longer one exceeds the rate by more at a time.
 const BURST: DiskTime = DiskTime::from_nanos(10_000_000);
-/// Bits behind the point of the disk time of a byte or request at a limit. With fewer the rate of a
-/// high limit would be rounded more.
+/// Fraction bits of the time per byte or request at a limit. With fewer, the rate of a high limit would be
+/// rounded more.
 const SCALE_BITS: u32 = 24;
-/// After a change of a limit that forgave some time, no change forgives any for this multiple of
-/// that time. Then limits that change all the time let through a tenth more at most.
+/// After a change of a limit that forgave debt, no change forgives more for this multiple of the forgiven
+/// time. So limits that change all the time let through a tenth more at most.
 const FORGIVEN_EVERY: u64 = 10;
 
 /// Upper limits of a class, or of a group of classes together, over all shards.
 ///
-/// They are paid afterwards: a request goes while nothing is owed, so that the
-/// rate is exact over time and may be exceeded by 10 ms worth plus one request
-/// per shard at any moment. A changed limit holds from then on: of what was owed
-/// under the old one, 10 ms remain at most. So that who changes limits often gets
-/// no more than a tenth by it, that is done again only once ten times as long has
-/// passed as was forgiven: until then what is owed is waited for, whatever the
-/// limit is changed to. A limit that is taken away leaves nothing owed.
-/// Discards move no bytes: they count as operations only.
+/// A request is charged when it is dispatched, and may be dispatched while the debt is less than 10 ms at the
+/// rate of the limit. So the rate is exact over time, and is exceeded at any moment by at most 10 ms worth
+/// and one request per shard.
+///
+/// A changed limit holds at once. Debt under the old limit delays requests for at most 10 ms more; the rest
+/// is forgiven. Debt is forgiven again only after ten times the forgiven time has passed. Until then it has
+/// to be paid, whatever the limit is changed to. So frequent changes gain at most a tenth. A limit that is
+/// removed leaves no debt. Discards move no bytes, so they count as operations only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes per second, reads and writes together; `None` is unlimited.
+    /// Bytes per second, reads and writes together, from 1 to [`BANDWIDTH_MAX`]; `None` is unlimited.
     pub bytes_per_second: Option<u64>,
-    /// Requests per second; `None` is unlimited.
+    /// Requests per second, from 1 to [`IOPS_MAX`]; `None` is unlimited.
     pub operations_per_second: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl Limiter {
         self.operations.set(limits.operations_per_second);
     }
 
-    /// When a request may go, if not now.
+    /// The time at which a request may be dispatched; `None` if it may be now.
     pub(crate) fn closed_until(&self, now: Time) -> Option<Time> {
         self.bytes.closed_until(now).max(self.operations.closed_until(now))
     }
@@ -67,11 +67,11 @@ impl Limiter {
 
 #[derive(Debug, Default)]
 struct Meter {
-    /// Time per item, in units of 1/64 ns scaled by 2^24; zero is unlimited.
+    /// Time per item, in 2^-24 of a unit of disk time; zero is unlimited.
     per_item: AtomicU64,
-    /// The time per item that what is owed was charged by.
+    /// The time per item by which the present debt was charged.
     charged_by: AtomicU64,
-    /// From when on a change forgives again, in nanoseconds.
+    /// The time from which a change forgives debt again, in nanoseconds.
     forgives_from: AtomicU64,
     pace: Pace,
 }
@@ -98,8 +98,8 @@ impl Meter {
         (open > now).then_some(open)
     }
 
-    /// Of what is owed since another limit was in force one burst remains, and
-    /// nothing where there was none.
+    /// If the limit has changed, reduces the debt to two bursts, so that requests wait for at most one. If
+    /// there was no limit, forgives all debt.
     fn rescale_tag(&self, now: Time, per_item: u64) {
         let by = self.charged_by.load(Ordering::Acquire);
         let (done, seen) = (Ordering::AcqRel, Ordering::Relaxed);
@@ -110,7 +110,7 @@ impl Meter {
             self.pace.forgive(now, DiskTime::ZERO);
             self.forgives_from.store(0, Ordering::Relaxed);
         } else if now.as_nanos() >= self.forgives_from.load(Ordering::Relaxed) {
-            // Else limits that are changed all the time would let much more through.
+            // not each time, or limits that change all the time would let much more through
             let forgiven = self.pace.forgive(now, BURST.plus(BURST));
             let pause = forgiven.as_nanos_ceil().saturating_mul(FORGIVEN_EVERY);
             self.forgives_from.store(now.plus_nanos(pause).as_nanos(), Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Meter {
         let units = u64::try_from(units).unwrap_or(u64::MAX);
         self.pace.take(now, DiskTime::from_units(units));
         if self.per_item.load(Ordering::Acquire) != per_item {
-            // the limit has changed: this may be owed under the old one
+            // the limit has changed meanwhile: this may be debt under the old one
             self.charged_by.store(per_item, Ordering::Release);
         }
     }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(served(&both, 131_072, 10), 5_005);
     }
 
-    /// Requests served in `seconds` where every `period` milliseconds the other limit is set.
+    /// Requests served in `seconds` if the limits take turns every `period` milliseconds.
     fn served_by_turns(limits: &[Limits; 2], period: u64, bytes: u64, seconds: u64) -> u64 {
         let limiter = Limiter::default();
         let mut count = 0;

@@ -1,4 +1,4 @@
-//! The priority classes of a group and what they have used: shared by all shards.
+//! The priority classes of an I/O group and the disk time that they have used. All shards share them.
 //!
 //! Decision: `docs/decisions/0010-changing-classes.md`.
 
@@ -17,12 +17,13 @@ use crate::limit::Limits;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded};
 use crate::tag::{self, STEP_MAX};
 
-/// Disk time that a node keeps of what it is owed when work of it comes.
+/// The credit of a node that becomes backlogged on a shard: the most disk time owed to it that it keeps, in
+/// units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Credit {
-    /// If no shard had work of it.
+    /// If no shard had work for it.
     pub(crate) exclusive: u64,
-    /// If others have.
+    /// If another shard has work for it.
     pub(crate) shared: u64,
 }
 
@@ -30,21 +31,21 @@ pub(crate) struct Credit {
 #[derive(Debug)]
 pub(crate) struct ClassTree {
     nodes: Vec<Padded<Node>>,
-    /// A single shard uses it.
+    /// Whether a single shard uses the tree.
     sole: bool,
     /// Whether any node ever had limits.
     limited: AtomicBool,
-    /// How often something changed that no shard may take for as it was.
+    /// The number of changes after which shards must read the tree again.
     changes: Padded<AtomicU64>,
 }
 
 impl ClassTree {
-    /// `sole` if a single shard uses it.
+    /// An empty tree. `sole` is true if a single shard uses it.
     pub(crate) fn new(sole: bool) -> Self {
         Self::with_nodes(NODES_MAX, sole)
     }
 
-    /// A tree with room for this many classes only.
+    /// A tree with room for only this many classes.
     #[cfg(all(test, loom))]
     pub(crate) fn small(classes: usize, sole: bool) -> Self {
         Self::with_nodes(FIRST_CLASS + classes, sole)
@@ -57,14 +58,15 @@ impl ClassTree {
         Self { nodes, sole, limited, changes }
     }
 
-    /// Nodes that hold others: the root and the groups of classes. A shard has an order of children
-    /// for each.
+    /// The number of nodes that may have children: the root and the groups of classes. Each shard keeps an
+    /// order of the children of each.
     pub(crate) const GROUP_NODES: usize = FIRST_CLASS;
-    /// All nodes of a tree: the root, the groups and the classes.
+    /// The number of nodes of a tree: the root, the groups and the classes.
     pub(crate) const NODES: usize = NODES_MAX;
 
-    /// How often tags may have moved back, limits opened, classes or shards
-    /// come and gone: a queue that finds another number than before looks again.
+    /// The number of changes so far. It grows when tags may have moved back, when limits may have opened, and
+    /// when classes or shards come or go. A queue that finds another number than before must read the tree
+    /// again.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.0.load(Ordering::Acquire)
     }
@@ -73,7 +75,7 @@ impl ClassTree {
         self.changes.0.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether limits may be found, by who follows [`ClassTree::changes`].
+    /// Whether any node may have limits. It is up to date for callers that follow [`ClassTree::changes`].
     pub(crate) fn is_limited(&self) -> bool {
         self.limited.load(Ordering::Acquire)
     }
@@ -111,7 +113,7 @@ impl ClassTree {
         if node.slot.is_of(generation) { Ok(node) } else { Err(ClassError::Unknown) }
     }
 
-    /// Other shares, of a node that is in use.
+    /// Changes the shares of a node that is in use.
     pub(crate) fn set_shares(&self, node: &Node, shares: u32) -> Result<(), ClassError> {
         check_shares(shares)?;
         node.set_shares(shares);
@@ -119,7 +121,7 @@ impl ClassTree {
         Ok(())
     }
 
-    /// Other limits, of a node that is in use.
+    /// Changes the limits of a node that is in use.
     pub(crate) fn set_limits(&self, node: &Node, limits: &Limits) -> Result<(), ClassError> {
         if !limits.is_valid() {
             return Err(ClassError::Limits(*limits));
@@ -132,18 +134,18 @@ impl ClassTree {
         Ok(())
     }
 
-    /// Removes a class that no shard has work of, or an empty group.
+    /// Removes a class for which no shard has work, or an empty group.
     pub(crate) fn remove(&self, id: impl Into<ClassNode>) -> Result<(), ClassError> {
         let ClassNode { node, generation } = id.into();
         let node = self.node(node);
-        // read before the place may be given to another
+        // read before another class may take the slot
         let parent = node.parent();
         node.slot.free(generation)?;
         self.node(parent).slot.leave(false);
         Ok(())
     }
 
-    /// A node and the groups that it is in, without the root.
+    /// A node and the groups that contain it, without the root.
     #[inline]
     pub(crate) fn path(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
         let below_root = |id: NodeId| (id != ROOT).then_some(id);
@@ -172,7 +174,7 @@ impl ClassTree {
         added
     }
 
-    /// Gives away a free place.
+    /// Takes a free slot in `range` for a new node.
     fn place_in(
         &self,
         range: core::ops::Range<usize>,
@@ -194,20 +196,19 @@ impl ClassTree {
     }
 }
 
-/// Where the tag of a class stands when work of it comes, and when its shares change.
+/// The tags of nodes when they get work and when their shares change.
 impl ClassTree {
-    /// One more shard has work of this class, which cannot be removed until
-    /// [`ClassTree::sleep`]; for its tag see [`ClassTree::wake_group`].
+    /// Notes that one more shard has work for this class. The class cannot be removed until
+    /// [`ClassTree::sleep`]. Its tag moves as in [`ClassTree::wake_group`].
     pub(crate) fn wake(&self, class: ClassId, credit: Credit) -> Result<(), ClassError> {
         let shards_before = self.node(class.node).slot.enter(class.generation)?;
         self.raise_on_wake(class.node, shards_before, credit);
         Ok(())
     }
 
-    /// One more shard has work of this group. The first one makes it catch up
-    /// with its siblings, but for its credit; any other leaves it what a shard
-    /// may lead, or a node that asks for little on several shards would earn
-    /// more and more.
+    /// Notes that one more shard has work for this group. The first shard moves its tag up to the virtual
+    /// time of its parent, less the exclusive credit. Any other shard leaves it the shared credit, as much as
+    /// a shard may lead. Otherwise a node with little work on several shards would be owed more and more.
     pub(crate) fn wake_group(&self, id: NodeId, credit: Credit) {
         let backlogged = &self.node(id).backlogged;
         let shards_before = if self.sole {
@@ -219,7 +220,7 @@ impl ClassTree {
         self.raise_on_wake(id, shards_before.into(), credit);
     }
 
-    /// One shard less has work of this node.
+    /// Notes that one shard less has work for this node.
     pub(crate) fn sleep(&self, id: NodeId) {
         if Self::is_class(id) {
             self.node(id).slot.leave(self.sole);
@@ -230,8 +231,7 @@ impl ClassTree {
         }
     }
 
-    /// What waking does to the tag, for a shard whose work of this node goes
-    /// at once and does not count as queued.
+    /// Moves the tag as waking does, for work that is dispatched at once and does not count as queued.
     pub(crate) fn activate_unqueued(&self, id: NodeId, credit: Credit) {
         let node = self.node(id);
         let shards_before = if Self::is_class(id) {
@@ -247,25 +247,25 @@ impl ClassTree {
         self.raise(id, credit, shards_before > 0);
     }
 
-    /// Of what a node is owed, `credit` of disk time is kept.
+    /// Reduces the disk time owed to a node to at most `credit` units.
     pub(crate) fn keep_credit(&self, id: NodeId, credit: u64) {
         self.raise(id, credit, true);
     }
 
-    /// Moves the tag of a node that could not be served up to its parent's
-    /// virtual time: not having asked earns no credit.
+    /// Moves the tag of a node that could not be served up to its parent's virtual time: it earns no credit
+    /// for time in which it requested nothing.
     pub(crate) fn catch_up(&self, id: NodeId) {
         self.raise(id, 0, true);
     }
 
-    /// Disk time that a node is owed: how far it is behind its parent's virtual
-    /// time; zero if it is not.
+    /// The disk time owed to a node, in units: how far it is behind its parent's virtual time, zero if it is
+    /// not.
     pub(crate) fn owed(&self, id: NodeId) -> u64 {
         let node = self.node(id);
         node.behind(self.node(node.parent()).virtual_time())
     }
 
-    /// Moves the tag of a node up to `credit` of disk time behind its parent's
+    /// Moves the tag of a node forward, so that it is at most `credit` units of disk time behind its parent's
     /// virtual time.
     #[inline]
     fn raise(&self, id: NodeId, credit: u64, shared: bool) {
@@ -280,11 +280,10 @@ impl ClassTree {
         node.tag.update(|tag| Some(tag::later(tag, earliest)));
     }
 
-    /// States the tag for the present shares, if it is for others: this many
-    /// units of disk time ahead of its parent's virtual time as before, or just
-    /// there if it was another class's. It is left to the shards because a sole
-    /// one changes tags without atomic updates; if it is `shared`, others that
-    /// have it in their order enter it again.
+    /// Rescales the tag after a change of shares, so that the node stays as much disk time ahead of its
+    /// parent's virtual time. The tag of an earlier class in this slot becomes that virtual time. Shards do
+    /// this, because a sole shard changes tags without atomic updates. If the node is `shared`, other shards
+    /// that have it in their order insert it again.
     #[inline]
     pub(crate) fn rescale_tag(&self, id: NodeId, shared: bool) {
         let node = self.node(id);

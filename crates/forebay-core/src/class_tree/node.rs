@@ -1,4 +1,4 @@
-//! One class or group of classes: its name, and what all shards know of it.
+//! One class or group of classes: its id, and the state that all shards share.
 
 use core::fmt;
 
@@ -13,17 +13,16 @@ pub const CLASSES_MAX: usize = 1024;
 /// Most groups of classes of one I/O group, and so of a scheduler. With the root they are 128
 /// nodes, each with an order of its children on each shard.
 pub const CLASS_GROUPS_MAX: usize = 127;
-/// Most levels of groups of classes within each other. It bounds the nodes that each request is
-/// charged to.
+/// Most levels of nested groups of classes. It bounds the nodes that each request is charged to.
 pub const CLASS_GROUP_DEPTH_MAX: usize = 3;
 /// Most shares of a class or a group of classes; the fewest are 1. Up to this number the weight of
 /// a share is exact to 0.0003 %.
 pub const SHARES_MAX: u32 = 10_000;
 
-/// Most levels from the root to a class, both counted. It follows from the depth of groups, and
-/// bounds the loops over a class and its parents.
+/// Most levels from the root to a class, both included. It follows from the depth of groups, and bounds the
+/// loops over a class and its parents.
 pub(crate) const LEVELS_MAX: usize = CLASS_GROUP_DEPTH_MAX + 2;
-/// The root: parent of all classes and groups that have no other.
+/// The root: the parent of all classes and groups that are in no group.
 pub(crate) const ROOT: NodeId = 0;
 /// Most nodes of the tree: the root, the groups and the classes. It bounds the tables of nodes.
 pub(super) const NODES_MAX: usize = 1 + CLASS_GROUPS_MAX + CLASSES_MAX;
@@ -67,19 +66,19 @@ impl From<ClassGroupId> for ClassNode {
 }
 
 impl ClassId {
-    /// A small number, below [`CLASSES_MAX`], unique among the group's present
-    /// classes: for tables kept alongside the scheduler.
+    /// A number below [`CLASSES_MAX`], unique among the present classes of the I/O group. It may index tables
+    /// that the caller keeps.
     pub fn index(self) -> usize {
         usize::from(self.node) - FIRST_CLASS
     }
 
-    /// A number that no other class of the group had before, up to 65,536
-    /// classes in the same place.
+    /// A number other than zero that no earlier class of the I/O group had. It repeats after 65,536 classes
+    /// in the same slot.
     pub const fn to_bits(self) -> u32 {
         (self.node as u32) << 16 | self.generation as u32
     }
 
-    /// The class of [`ClassId::to_bits`]; `None` for zero, which is none's.
+    /// The class with this number from [`ClassId::to_bits`]; `None` for zero.
     pub(crate) const fn from_bits(bits: u32) -> Option<Self> {
         let (node, generation) = ((bits >> 16) as NodeId, bits as u16);
         if bits == 0 { None } else { Some(Self { node, generation }) }
@@ -99,7 +98,7 @@ impl ClassId {
 pub enum ClassError {
     /// Shares outside `1..=SHARES_MAX`.
     Shares(u32),
-    /// A limit of zero, or above what any disk does.
+    /// A limit of zero, or above [`IOPS_MAX`](crate::IOPS_MAX) or [`BANDWIDTH_MAX`](crate::BANDWIDTH_MAX).
     Limits(Limits),
     /// All [`CLASSES_MAX`] classes or [`CLASS_GROUPS_MAX`] groups are in use.
     Full,
@@ -107,7 +106,7 @@ pub enum ClassError {
     Unknown,
     /// Groups would nest deeper than [`CLASS_GROUP_DEPTH_MAX`].
     TooDeep,
-    /// It still has work queued, or classes in it.
+    /// The class has work queued, or the group has members.
     InUse,
 }
 
@@ -139,26 +138,24 @@ impl fmt::Display for ClassError {
 
 impl core::error::Error for ClassError {}
 
-/// Bits behind the point of a weight, which is one divided by the shares. Tags advance by cost
-/// times weight. With fewer bits the weight of many shares would be rounded more.
+/// Fraction bits of a weight, which is one divided by the shares. Tags advance by cost times weight. With
+/// fewer bits, the weight of many shares would be rounded more.
 const WEIGHT_BITS: u32 = 32;
 
-/// What all shards know of one class or group of classes.
+/// The state of one class or group of classes that all shards share.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     /// Start tag of its next dispatch, in disk time per share.
     pub(super) tag: Tally,
-    /// Virtual time among its children: start tag of their last dispatch.
+    /// Virtual time of its children: start tag of their last dispatch.
     pub(super) virtual_time: AtomicU64,
     /// 2^32 / shares.
     weight: AtomicU64,
     pub(super) shares: AtomicU32,
-    /// The shares that the tag was last stated for: what it is ahead of its
-    /// parent's virtual time is disk time over these. Zero if the tag is still
-    /// that of another class.
+    /// The shares that the tag is scaled by: its distance from the parent's virtual time is disk time divided
+    /// by them. Zero if the tag is still that of an earlier class in this slot.
     pub(super) tag_shares: AtomicU32,
-    /// Of a group, the shards that have work of it queued; those of a class are
-    /// the users of its slot.
+    /// The number of shards with queued work for a group. For a class it is the number of users of its slot.
     pub(super) backlogged: AtomicU32,
     pub(super) slot: Slot,
     pub(super) parent: AtomicU32,
@@ -166,7 +163,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// `sole` if a single shard uses it.
+    /// `sole` is true if a single shard uses it.
     pub(super) fn new(sole: bool) -> Self {
         Self {
             tag: Tally::new(sole),
@@ -192,23 +189,22 @@ impl Node {
         self.virtual_time.load(Ordering::Relaxed)
     }
 
-    /// Disk time by which it is behind `virtual_time`; zero if it is not.
+    /// Disk time by which it is behind `virtual_time`, in units; zero if it is not.
     pub(crate) fn behind(&self, virtual_time: u64) -> u64 {
         ahead(virtual_time, self.tag()).saturating_mul(u64::from(self.shares()))
     }
 
-    /// Virtual time stays while the node is idle, and does not fall: a store
-    /// that crosses another shard's may set it back by their lead, until the
-    /// next dispatch. That is not worth an atomic maximum per request.
+    /// Moves virtual time forward to `start_tag`. It does not move while the node is idle. Two shards that
+    /// store at once may set it back by their lead, until the next dispatch. That is not worth an atomic
+    /// maximum for each request.
     pub(crate) fn advance_virtual_time(&self, start_tag: u64) {
         if is_after(start_tag, self.virtual_time()) {
             self.virtual_time.store(start_tag, Ordering::Relaxed);
         }
     }
 
-    /// Adds `cost / shares` to the tag and returns the tag before and after.
-    /// What the division leaves over is kept in `fraction`, so that nothing is
-    /// lost however small the cost and large the shares.
+    /// Adds `cost / shares` to the tag, and returns the tag before and after. `fraction` keeps the remainder
+    /// of the division. So nothing is lost, however small the cost and large the shares.
     pub(crate) fn charge(&self, cost: DiskTime, fraction: &mut u32) -> (u64, u64) {
         let weight = self.weight.load(Ordering::Relaxed);
         let scaled = u128::from(cost.units()) * u128::from(weight) + u128::from(*fraction);
@@ -223,7 +219,7 @@ impl Node {
         self.weight.store((1 << WEIGHT_BITS) / u64::from(shares), Ordering::Relaxed);
     }
 
-    /// Whether no shard has work of it, and nothing is in it.
+    /// Fails if a shard has work for the class, or the group has members.
     pub(crate) fn check_removable(&self) -> Result<(), ClassError> {
         if self.slot.users() == 0 { Ok(()) } else { Err(ClassError::InUse) }
     }
@@ -233,22 +229,22 @@ pub(super) fn check_shares(shares: u32) -> Result<(), ClassError> {
     if (1..=SHARES_MAX).contains(&shares) { Ok(()) } else { Err(ClassError::Shares(shares)) }
 }
 
-/// Encoding: One more change of hands in a place's word, above the bits of its users. The number of
-/// changes is odd while the place is in use.
+/// Encoding: One allocation or release in the word of a slot, above the bits of its users. Their number is
+/// odd while the slot is in use.
 const CHANGE: u64 = 1 << 32;
-/// Encoding: The bits of a place's word that count its users.
+/// Encoding: The bits of a slot's word that count its users.
 const USERS: u64 = CHANGE - 1;
 
-/// A place in the tree. One word says how often it changed hands and how many
-/// users keep it, so that removing it and starting to use it cannot pass each
-/// other: of a class the shards that have work of it, of a group what is in it.
+/// A slot of the tree. One word holds the number of its allocations and releases, and the number of its
+/// users. Users are the shards with work for a class, or the members of a group. Because it is one word, a
+/// removal and the first use cannot both succeed.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     word: AtomicU64,
 }
 
 impl Slot {
-    /// Whether it is in use by who was given it with this generation.
+    /// Whether the slot is in use, with this generation.
     pub(super) fn is_of(&self, generation: u16) -> bool {
         is_of(self.word.load(Ordering::Acquire), generation)
     }
@@ -257,14 +253,14 @@ impl Slot {
         self.word.load(Ordering::Acquire) & USERS
     }
 
-    /// One more user, who keeps it from being removed; how many there were.
+    /// Adds a user, so that the slot cannot be freed. Returns the number of users before.
     pub(super) fn enter(&self, generation: u16) -> Result<u64, ClassError> {
         let entered = self.update(|word| is_of(word, generation).then(|| word + 1));
         entered.map(|word| word & USERS).map_err(|_| ClassError::Unknown)
     }
 
-    /// One user less; `sole` if there can be one only, as nobody else changes
-    /// the word while it is there.
+    /// Removes a user. `sole` is true if there can be only one: then no other thread changes the word while
+    /// that user is there.
     pub(super) fn leave(&self, sole: bool) {
         debug_assert!(self.users() > 0, "who leaves has entered");
         if sole {
@@ -274,13 +270,13 @@ impl Slot {
         }
     }
 
-    /// Takes it if it is free; the generation with which it is taken.
+    /// Takes the slot if it is free. Returns its new generation.
     pub(super) fn take(&self) -> Option<u16> {
         let free = self.update(|word| (!in_use(word)).then(|| word.wrapping_add(CHANGE)));
         free.ok().map(|word| generation(word.wrapping_add(CHANGE)))
     }
 
-    /// Frees it if nobody uses it.
+    /// Frees the slot if it has no users.
     pub(super) fn free(&self, generation: u16) -> Result<(), ClassError> {
         let is_unused = |word| is_of(word, generation) && word & USERS == 0;
         match self.update(|word| is_unused(word).then(|| word.wrapping_add(CHANGE))) {
