@@ -6,28 +6,26 @@ use core::fmt;
 
 use crate::DiskTime;
 
-/// Highest rate of operations that a model accepts, in operations per second. At this rate the unit
-/// of disk time is exact to 0.1 % of the cost of an operation; at higher ones it is less so.
+/// Highest rate of operations that a model accepts, in operations per second. At this rate the cost of an
+/// operation is exact to 0.1 %; at higher ones it would be less so.
 pub const IOPS_MAX: u64 = 100_000_000;
-/// Highest bandwidth that a model accepts, in bytes per second. At this bandwidth the cost of a
-/// byte is still 2^20 of the units that it is kept in, so that it is exact to one millionth.
+/// Highest bandwidth that a model accepts, in bytes per second. At this bandwidth the cost of a byte is still
+/// 2^20 of the units that store it, so it is exact to one millionth.
 pub const BANDWIDTH_MAX: u64 = 1_000_000_000_000;
-/// Most points that a measured ladder of sizes may have: as many as there are powers of two from
-/// 512 bytes to 16 MiB, the shortest and the longest request. The cost of a request is looked for
-/// among them.
+/// Most points of a measured ladder of sizes. It is the number of powers of two from 512 bytes to 16 MiB, the
+/// shortest and the longest request. The cost of each request is searched among them.
 pub const LADDER_POINTS_MAX: usize = 16;
-/// Size at which the operations per second are taken to be measured, in bytes (4 KiB), unless said
-/// otherwise. Requests up to this size cost one operation.
+/// The default size at which operations per second are measured, in bytes (4 KiB). Requests up to this size
+/// cost one operation.
 pub const IOPS_SIZE_DEFAULT: u64 = 4096;
-/// Size from which a disk reaches its bandwidth, in bytes (128 KiB), unless said otherwise. From
-/// this size on requests cost their bytes alone.
+/// The default size from which a disk reaches its bandwidth, in bytes (128 KiB). From this size on, requests
+/// cost their bytes alone.
 pub const SATURATION_LENGTH_DEFAULT: u64 = 128 * 1024;
 
 /// The most that a single request costs, in units of disk time (208 days). It keeps sums of costs
 /// far from the end of the number range.
 const COST_MAX: u64 = 1 << 60;
-/// Bits behind the point of the cost of a byte. With fewer the cost of a byte of a fast disk would
-/// be rounded more.
+/// Fraction bits of the cost of a byte. With fewer, the cost of a byte of a fast disk would be rounded more.
 const SLOPE_BITS: u32 = 24;
 
 /// Why figures do not make a cost curve.
@@ -77,7 +75,7 @@ impl fmt::Display for CostError {
 
 impl core::error::Error for CostError {}
 
-/// From `bytes` on, a request costs `units` plus the slope for what exceeds it.
+/// A request of at least `bytes` costs `units`, plus `slope` for each byte beyond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Segment {
     bytes: u64,
@@ -98,15 +96,12 @@ impl CostCurve {
     /// The most that a single request costs: 208 days of disk time.
     pub(crate) const MAX: DiskTime = DiskTime::from_units(COST_MAX);
 
-    /// The curve of a disk known by two figures: requests up to `iops_size`
-    /// bytes cost `1 / iops`, requests from `saturation_length` bytes on cost
-    /// `bytes / bandwidth`, and a straight line joins the two.
+    /// The curve of a disk known by two figures. Requests up to `iops_size` bytes cost `1 / iops`, and
+    /// requests from `saturation_length` bytes on cost `bytes / bandwidth`. A straight line joins the two.
     ///
-    /// Unlike the sum of both terms (see [`CostCurve::sum`]), a stream of
-    /// either size gets the full rate that was measured with it. Where the
-    /// figures contradict each other, because a request of `saturation_length`
-    /// at `iops` exceeds `bandwidth` or falls short of it, the cost is the
-    /// larger of the two.
+    /// Unlike the sum of both terms (see [`CostCurve::sum`]), a stream of either size gets the full rate that
+    /// was measured with it. The figures contradict each other if `iops` requests of `saturation_length` per
+    /// second fall short of `bandwidth`. Then the cost is the larger of the two.
     ///
     /// # Errors
     /// Rates outside `1..=IOPS_MAX` and `1..=BANDWIDTH_MAX`, or sizes out of order.
@@ -135,9 +130,8 @@ impl CostCurve {
         Ok(curve)
     }
 
-    /// Seastar's cost, `1 / iops + bytes / bandwidth`, to compare with: it
-    /// charges a small request for its operation and for its bytes, so that
-    /// no stream reaches either figure.
+    /// Seastar's cost, `1 / iops + bytes / bandwidth`, for comparison. It charges a small request for its
+    /// operation and for its bytes, so that no stream reaches either figure.
     ///
     /// # Errors
     /// Rates outside `1..=IOPS_MAX` and `1..=BANDWIDTH_MAX`.
@@ -161,12 +155,12 @@ impl CostCurve {
         Self::through(used)
     }
 
-    /// The curve through measured points of `(bytes, cost)`, sizes rising: flat
-    /// below the first, at the last one's bandwidth beyond. Where noise made a
-    /// larger request look cheaper, the curve stays level.
+    /// The curve through measured points of `(bytes, cost)`, in order of size. It is flat below the first
+    /// point, and has the bandwidth of the last one beyond it. Where noise made a larger request look
+    /// cheaper, the curve stays level.
     ///
     /// # Errors
-    /// No point or more than [`LADDER_POINTS_MAX`], sizes that do not rise.
+    /// No point or more than [`LADDER_POINTS_MAX`], or sizes that do not rise.
     pub fn through(points: &[(u64, DiskTime)]) -> Result<Self, CostError> {
         if points.is_empty() || points.len() > LADDER_POINTS_MAX {
             return Err(CostError::LadderLength(points.len()));
@@ -189,7 +183,7 @@ impl CostCurve {
         Ok(curve)
     }
 
-    /// The bytes alone, at `bandwidth` per second: of requests that need no seek.
+    /// A curve of the bytes alone, at `bandwidth` bytes per second, for requests that need no seek.
     ///
     /// # Errors
     /// A bandwidth outside `1..=BANDWIDTH_MAX`.
@@ -199,8 +193,8 @@ impl CostCurve {
         Ok(curve)
     }
 
-    /// `command` for each request, and its bytes `speedup` times as fast as this
-    /// curve's largest.
+    /// A curve of `command` for each request, and of its bytes at `speedup` times the bandwidth of this
+    /// curve.
     pub(crate) fn of_commands(&self, command: DiskTime, speedup: u64) -> Self {
         let mut curve = Self::flat(command);
         curve.segments[0].slope = self.segments[self.used - 1].slope / speedup.max(1);
@@ -212,7 +206,7 @@ impl CostCurve {
         Self::flat_units(cost.units())
     }
 
-    /// What a request of `bytes` costs: at least one unit, at most 208 days.
+    /// The cost of a request of `bytes`: at least one unit, and at most 208 days of disk time.
     pub fn cost(&self, bytes: u64) -> DiskTime {
         let mut segment = &self.segments[0];
         for next in &self.segments[1..self.used] {
@@ -225,7 +219,7 @@ impl CostCurve {
         DiskTime::from_units(units.clamp(1, COST_MAX))
     }
 
-    /// What `bytes` cost at full bandwidth, without the operation.
+    /// The cost of `bytes` at full bandwidth, without the operation.
     #[cfg(feature = "history")]
     pub(crate) fn bytes_cost(&self, bytes: u64) -> DiskTime {
         DiskTime::from_units(slope_units(self.segments[self.used - 1].slope, bytes))

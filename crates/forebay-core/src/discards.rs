@@ -1,9 +1,9 @@
-//! How many discards are in the disk, which shard's is next, and how much of a file one step of a
-//! deletion may discard.
+//! The bound on discards in the disk, the order of the shards that wait for it, and how much of a file one
+//! step of a deletion may discard.
 //!
-//! A disk gives its time to a discard while reads wait behind it, and nothing that was sent is taken
-//! back: so few are there at once, whatever they cost. Where several shards have some, they take
-//! turns: the one that has waited for longest is next, unless it has stopped to look.
+//! A disk gives its time to a discard while reads wait behind it, and a discard that was sent cannot be taken
+//! back. So few of them are in the disk at once, whatever they cost. Shards with discards take turns: the one
+//! that has waited longest is next, unless it has stopped polling.
 //!
 //! Decision: `docs/decisions/0027-discards.md`.
 
@@ -15,20 +15,20 @@ use crate::sync::{AtomicU64, Padded, get, set};
 use crate::{DiskModel, DiskTime, Policy, Time};
 
 /// Most discards of an [`IoGroup`](crate::IoGroup) in the disk at once, unless its policy is
-/// [`Policy::Unlimited`]. With two, the disk finds the next one when it is done with one; a third
-/// would only wait in the disk, where reads wait behind it.
+/// [`Policy::Unlimited`]. With two, the disk finds the next one when it is done with one. A third would only
+/// wait in the disk, where reads wait behind it.
 pub const DISCARDS_MAX: u32 = 2;
-/// Time after which a shard that waits for a discard looks again if no other wakes it, in
-/// nanoseconds (1 ms). A shorter time costs more turns; a longer one delays a discard whose wake-up
-/// did not come.
+/// Time after which a shard that waits to send a discard tries again if no other shard wakes it, in
+/// nanoseconds (1 ms). A shorter time costs more turns; a longer one delays a discard whose wake-up did not
+/// come.
 pub(crate) const RETRY_NANOS: u64 = 1_000_000;
-/// Where no discard has gone for this time, one more goes, in nanoseconds (1 s). Those in the disk
-/// may be of a shard that does not look whether they are done. A shorter time would send more to a
-/// disk that is slow to discard.
+/// The time without a dispatched discard after which one more is dispatched, in nanoseconds (1 s). Those in
+/// the disk may belong to a shard that does not check whether they are completed. A shorter time would send
+/// more to a disk that is slow to discard.
 const STUCK_NANOS: u64 = 1_000_000_000;
-/// A shard that has not looked for this time does not wait for a discard any more, in nanoseconds
-/// (50 ms), which are 50 looks. After a shorter time a thread that was away loses its turn; after a
-/// longer one others wait for a thread that is gone.
+/// The time without a new attempt after which a shard loses its turn, in nanoseconds (50 ms, the time of 50
+/// attempts). After a shorter time, a thread that was away loses its turn; after a longer one, others wait
+/// for a thread that is gone.
 const WAITER_TIMEOUT_NANOS: u64 = 50_000_000;
 
 /// The discards of a group.
@@ -36,16 +36,16 @@ const WAITER_TIMEOUT_NANOS: u64 = 50_000_000;
 pub(crate) struct Discards {
     in_disk: Padded<Room>,
     max: u64,
-    /// When the latest went.
+    /// When the latest one was dispatched, in nanoseconds.
     entered_at: AtomicU64,
-    /// By shard.
+    /// The waits of the shards, by shard.
     waits: Box<[Wait]>,
 }
 
-/// What a shard says of its wait, as numbers of nanoseconds.
+/// The wait of a shard, with times in nanoseconds.
 #[derive(Debug)]
 struct Wait {
-    /// Since when it has waited; zero if it does not.
+    /// The time since which it has waited; zero if it does not wait.
     since: AtomicU64,
     looked_at: AtomicU64,
 }
@@ -62,13 +62,13 @@ impl Discards {
         }
     }
 
-    /// How many are in the disk.
+    /// The number of discards in the disk.
     pub(crate) fn in_disk(&self) -> u64 {
         self.in_disk.0.used()
     }
 
-    /// Takes a place if there is one that no other shard has waited for longer. If not, this one
-    /// waits from now on, if it did not before.
+    /// Takes a place for a discard of `shard` if one is free and no other shard has waited longer for it.
+    /// Returns whether it did. If not, the shard waits from now on, if it did not before.
     pub(crate) fn enter(&self, shard: ShardId, now: Time) -> bool {
         let Some(wait) = self.waits.get(shard.index()) else { return false };
         let since = get(&wait.since);
@@ -87,7 +87,7 @@ impl Discards {
         false
     }
 
-    /// Takes a place if none has gone for long.
+    /// Takes a place if no discard was dispatched for [`STUCK_NANOS`].
     fn enter_if_stuck(&self, now: Time) -> bool {
         let is_stuck = now.as_nanos().saturating_sub(get(&self.entered_at)) >= STUCK_NANOS;
         if is_stuck {
@@ -96,7 +96,7 @@ impl Discards {
         is_stuck
     }
 
-    /// Takes a place however many are taken.
+    /// Takes a place, even if none is free.
     pub(crate) fn enter_anyway(&self) {
         self.in_disk.0.enter_anyway(1);
     }
@@ -106,19 +106,20 @@ impl Discards {
         self.in_disk.0.leave(1);
     }
 
-    /// What the shard waited for has gone, or the shard itself.
+    /// Ends the wait of a shard: its discard was dispatched, or the shard is gone.
     pub(crate) fn stop_waiting(&self, shard: ShardId) {
         if let Some(wait) = self.waits.get(shard.index()) {
             set(&wait.since, 0);
         }
     }
 
-    /// The shard alongside `shard` that has waited for longest.
+    /// The shard, other than `shard`, that has waited longest.
     pub(crate) fn next(&self, shard: ShardId, now: Time) -> Option<ShardId> {
         self.older(shard, u64::MAX, now).min().map(|(_, other)| ShardId(other as u16))
     }
 
-    /// Since when others than `shard` have waited that began earlier, and which they are.
+    /// The other shards that began to wait before `before`, each with the time since which it has waited.
+    /// Shards that have stopped polling are left out.
     fn older(
         &self,
         shard: ShardId,
@@ -135,26 +136,27 @@ impl Discards {
     }
 }
 
-/// Part of an extent that is discarded by itself, in bytes (64 KiB): a step takes a multiple of it,
-/// unless less is left. It is a multiple of the blocks of file systems, which discard whole blocks.
+/// The unit in which a large extent is split between steps, in bytes (64 KiB). A step takes whole extents, or
+/// a multiple of this from one extent. It is a multiple of the blocks of file systems, which discard whole
+/// blocks.
 pub const DISCARD_PART: u64 = 64 << 10;
-/// Time whose rate bounds a step, in nanoseconds (80 ms), unless something else is asked for. A
-/// longer time makes larger bursts of discards; a shorter one makes more commands for the same
-/// bytes.
+/// The default time of a step, in nanoseconds (80 ms): a step takes at most what the rates allow in it. A
+/// longer time makes larger bursts of discards; a shorter one makes more commands for the same bytes.
 pub const DISCARD_STEP_NANOS: u64 = 80_000_000;
-/// The most bytes of a step (32 MiB), whatever the disk and the rate. It bounds the burst where no
+/// The most bytes of a step at a rate (32 MiB), whatever the disk and the rate. It bounds the burst if no
 /// rate is known.
 const BYTES_MAX: u64 = 32 << 20;
-/// The most extents of a step, each of which is a command, whatever the disk and the rate. It
-/// bounds the burst where no rate is known.
+/// The most extents of a step at a rate, each of which is a command, whatever the disk and the rate. It
+/// bounds the burst if no rate is known.
 const COMMANDS_MAX: u32 = 64;
-/// The bytes of a step at a rate are a multiple of this (4 KiB), and at least this. File systems
-/// discard whole blocks.
+/// The unit of the bytes of a step at a rate, and their minimum (4 KiB). File systems discard whole blocks.
 const BLOCK: u64 = 4096;
 
-/// The most that a step of a deletion may discard. A file is given back to the disk in steps that
-/// each cost little, so that others have their turns in between; and what a step costs depends on
-/// its bytes and on the extents that they are in, each of which is a command of its own.
+/// The most that one step of a deletion may discard.
+///
+/// A file is given back to the disk in steps of little cost, so that other requests have their turns in
+/// between. The cost of a step depends on its bytes, and on its number of extents: each extent is a command
+/// of its own.
 ///
 /// ```
 /// use forebay_core::{CostCurve, DiskModel, DiskTime, Step, StepMax};
@@ -164,29 +166,29 @@ const BLOCK: u64 = 4096;
 /// let model = DiskModel::unmeasured().with_discard(CostCurve::sum(50_000, 200 << 30)?);
 /// let cost = DiskTime::from_nanos(500_000);
 /// let most = StepMax { cost, bytes: 64 << 20, commands: 64 };
-/// // of a file in extents of 1 MiB: 20 us and 4.9 us for each
+/// // a file in extents of 1 MiB: 20 us and 4.9 us for each
 /// assert_eq!(most.step(&model, [1 << 20; 100]), Step { bytes: 20 << 20, commands: 20 });
-/// // of a file in one piece
+/// // a file in one extent
 /// assert_eq!(most.step(&model, [1 << 30]), Step { bytes: 64 << 20, commands: 1 });
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepMax {
-    /// Disk time that it costs.
+    /// The most disk time that a step costs.
     pub cost: DiskTime,
-    /// Its bytes, whatever they cost.
+    /// The most bytes of a step, whatever they cost.
     pub bytes: u64,
-    /// The extents that they are in.
+    /// The most extents of a step, each of which is a command.
     pub commands: u32,
 }
 
 /// What to discard in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Bytes, from the first of the extents on.
+    /// The number of bytes, taken from the extents in their order.
     pub bytes: u64,
-    /// The extents that they are in: this many commands the disk gets. To be asked of the scheduler
-    /// with [`Op::commands`](crate::Op::commands).
+    /// The number of extents that they are in, and so of commands that the disk gets. Pass it to the
+    /// scheduler with [`Op::commands`](crate::Op::commands).
     pub commands: u32,
 }
 
@@ -196,15 +198,16 @@ impl Step {
         self.bytes == 0
     }
 
-    /// What it costs on a disk.
+    /// The cost of the step on a disk.
     pub fn cost(&self, model: &DiskModel) -> DiskTime {
         model.discard_cost(self.bytes, self.commands)
     }
 }
 
 impl StepMax {
-    /// What may cost so much, and is no more than these rates per second have in `nanos`: without a
-    /// rate 32 MiB, and 64 extents, and at any rate a block and one extent.
+    /// The limits of a step that costs at most `cost` and takes at most what these rates, per second, allow
+    /// in `nanos`. At any rate they are at most 32 MiB and 64 extents, and at least 4 KiB and one extent.
+    /// `None` is no rate.
     pub fn at_rate(cost: DiskTime, nanos: u64, bytes: Option<u64>, commands: Option<u64>) -> Self {
         let within = |rate: u64| {
             let part = u128::from(rate) * u128::from(nanos) / 1_000_000_000;
@@ -219,19 +222,19 @@ impl StepMax {
         }
     }
 
-    /// Whether a discard of `bytes` in this many commands is not too much.
+    /// Whether a discard of `bytes` in this many commands is within the limits.
     pub fn allows(&self, model: &DiskModel, bytes: u64, commands: u32) -> bool {
         bytes <= self.bytes
             && commands <= self.commands
             && model.discard_cost(bytes, commands) <= self.cost
     }
 
-    /// The first step of what is in extents of these lengths, in the order in which they are to be
-    /// discarded: from the last of a file. Reads one entry more than it takes.
+    /// The next step for extents of these lengths in bytes, in the order in which they are to be discarded:
+    /// from the last of a file. Reads one entry more than it takes.
     ///
-    /// It takes whole extents while they are not too much together. Of a first one that is too much
-    /// by itself it takes the largest part that is not, a multiple of [`DISCARD_PART`]; and that at
-    /// least, so that each step comes closer to the end. Extents without bytes are passed over.
+    /// A step takes whole extents while they are within the limits together. If the first one alone is not,
+    /// the step takes its largest part that is, in multiples of [`DISCARD_PART`]. It takes at least one such
+    /// part, even beyond the limits, so that each step makes progress. Extents without bytes are skipped.
     pub fn step(&self, model: &DiskModel, extents: impl IntoIterator<Item = u64>) -> Step {
         let mut extents = extents.into_iter().filter(|&len| len > 0);
         let Some(first) = extents.next() else { return Step::default() };
@@ -249,12 +252,13 @@ impl StepMax {
         step
     }
 
-    /// Of an extent of `len` bytes, the largest part that is not too much.
+    /// The largest part of an extent of `len` bytes within the limits, and at least one [`DISCARD_PART`] or
+    /// the extent.
     fn part(&self, model: &DiskModel, len: u64) -> u64 {
         if self.allows(model, len, 1) {
             return len;
         }
-        // this many parts are not too much, and this many are
+        // `fit` parts are within the limits, or the least; `exceed` parts are all, or too many
         let (mut fit, mut exceed) = (1, len.div_ceil(DISCARD_PART).max(1));
         while exceed - fit > 1 {
             let parts = fit + (exceed - fit) / 2;
@@ -295,7 +299,7 @@ mod tests {
         assert_eq!(discards.next(ShardId(0), Time::from_nanos(41)), Some(ShardId(2)));
         assert_eq!(discards.next(ShardId(2), Time::from_nanos(41)), Some(ShardId(1)));
         discards.leave();
-        // neither a new one nor one that has waited for less goes before it
+        // neither a shard that did not wait nor one that has waited for less goes before it
         assert!(!enters(&discards, 0, 42) && !enters(&discards, 1, 42) && enters(&discards, 2, 43));
         discards.stop_waiting(ShardId(2));
         discards.leave();
@@ -347,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_disk_of_which_only_its_rates_are_known_has_steps_too() {
-        // about those of the disk of DISCARD_SPEEDUP
+        // about the rates of the disk at `DISCARD_SPEEDUP`
         let model = DiskModel::from_rates(&DiskRates {
             read_iops: 400_000,
             write_iops: 180_000,

@@ -1,5 +1,4 @@
-//! A disk as the scheduler sees it: what each kind of request costs, and what mixes of reads and
-//! writes cost alongside what their parts cost alone.
+//! The model of a disk: the costs of requests of each kind, and the prices of mixes of reads and writes.
 //!
 //! Decision: `docs/decisions/0006-mix-prices.md`.
 
@@ -14,9 +13,9 @@ use crate::{Access, CostCurve, CostError, DiskTime, Op};
 pub const REQUEST_LEN_MAX: u64 = 16 << 20;
 /// Shortest piece that a request is split into, in bytes: the smallest sector of a disk.
 pub const REQUEST_LEN_MIN: u64 = 512;
-/// Until it is measured, the bandwidth of discards as a multiple of that of writes. The one disk of
-/// which both are published, of an AWS i3.2xlarge, takes some 5 ms to discard a GiB and 1.5 s to
-/// write one. So discards of large files cost something, and far less than writes.
+/// The bandwidth of discards until it is measured, as a multiple of that of writes. Both are published of one
+/// disk, that of an AWS i3.2xlarge: it takes some 5 ms to discard a GiB and 1.5 s to write one. So discards
+/// of large files cost something, but far less than writes.
 pub const DISCARD_SPEEDUP: u64 = 256;
 
 /// The four figures of a disk (Seastar's io-properties), each per second.
@@ -32,7 +31,7 @@ pub struct DiskRates {
     pub write_bandwidth: u64,
 }
 
-/// Which direction of a disk has figures that make no model, and why.
+/// Why the figures of a disk make no model, and in which direction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ModelError {
     /// [`Op::Read`] or [`Op::Write`].
@@ -52,25 +51,24 @@ impl fmt::Display for ModelError {
 
 impl core::error::Error for ModelError {}
 
-/// What requests cost on one disk.
+/// The costs of requests on one disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskModel {
     read: CostCurve,
     write: CostCurve,
     discard: Box<CostCurve>,
     flush: DiskTime,
-    /// Of reads and writes that go on where others ended, if that differs.
+    /// The costs of reads and writes that begin where another one ended, if they differ.
     sequential: Option<Box<[CostCurve; 2]>>,
-    /// The bytes of a sector, a power of two, less one.
+    /// The size of a sector in bytes, a power of two, less one.
     sector_mask: u64,
     mixes: Option<Box<MixPrices>>,
 }
 
 impl DiskModel {
-    /// A model of two measured curves. A flush costs one small write, and a
-    /// discard one for each command and its bytes at [`DISCARD_SPEEDUP`] times
-    /// the speed of large writes, until [`DiskModel::with_flush`] and
-    /// [`DiskModel::with_discard`] say better.
+    /// A model of two measured curves. A flush costs one small write. A discard costs one small write for
+    /// each command, and its bytes at [`DISCARD_SPEEDUP`] times the bandwidth of large writes.
+    /// [`DiskModel::with_flush`] and [`DiskModel::with_discard`] replace these costs.
     pub fn new(read: CostCurve, write: CostCurve) -> Self {
         let operation = write.cost(0);
         let discard = Box::new(write.of_commands(operation, DISCARD_SPEEDUP));
@@ -85,17 +83,17 @@ impl DiskModel {
         }
     }
 
-    /// The model of a disk known by its four figures, with the usual sizes:
-    /// operations measured at 4 KiB, bandwidth reached at 128 KiB.
+    /// The model of a disk known by its four figures, with the usual sizes: operations are measured at 4 KiB,
+    /// and bandwidth is reached at 128 KiB.
     ///
     /// # Errors
-    /// A figure is zero or above what [`CostCurve::two_point`] accepts.
+    /// A figure is zero or above the range of [`CostCurve::two_point`].
     pub fn from_rates(rates: &DiskRates) -> Result<Self, ModelError> {
         Self::from_rates_saturating(rates, SATURATION_LENGTH_DEFAULT, SATURATION_LENGTH_DEFAULT)
     }
 
-    /// [`DiskModel::from_rates`] with the sizes, in bytes, from which reads
-    /// and writes reach their bandwidth.
+    /// As [`DiskModel::from_rates`], with the sizes, in bytes, from which reads and writes reach their
+    /// bandwidth.
     ///
     /// # Errors
     /// As for [`DiskModel::from_rates`]; also a saturation length of at most 4096.
@@ -113,7 +111,8 @@ impl DiskModel {
         Ok(Self::new(read, write))
     }
 
-    /// The four figures under Seastar's cost, the sum of operation and bytes.
+    /// The model of the four figures by Seastar's cost, the sum of operation and bytes: see
+    /// [`CostCurve::sum`].
     ///
     /// # Errors
     /// As for [`DiskModel::from_rates`].
@@ -127,9 +126,8 @@ impl DiskModel {
         ))
     }
 
-    /// The model of a disk nobody has measured: 10 us per operation up to
-    /// 4 KiB, 1 GB/s from 128 KiB on. It prices requests, so that shares work;
-    /// it says nothing about what the disk can do, and belongs with
+    /// The model of a disk that is not measured: 10 us per operation up to 4 KiB, and 1 GB/s from 128 KiB on.
+    /// It prices requests, so that shares work. It says nothing about what the disk can do, so use it with
     /// [`Policy::Unlimited`](crate::Policy::Unlimited).
     pub fn unmeasured() -> Self {
         let points = [(IOPS_SIZE_DEFAULT, 100_000), (SATURATION_LENGTH_DEFAULT, 7_629)];
@@ -145,52 +143,49 @@ impl DiskModel {
         self
     }
 
-    /// The same model with a measured cost of discards by size, of one command
-    /// each.
+    /// The same model with a measured cost of discards by size, for one command each.
     #[must_use]
     pub fn with_discard(mut self, curve: CostCurve) -> Self {
         self.discard = Box::new(curve);
         self
     }
 
-    /// The same model of a disk that seeks: requests that go on where another
-    /// ended ([`IoQueue::enqueue`](crate::IoQueue::enqueue) says when) cost this,
-    /// if it is less.
+    /// The same model of a disk that seeks. Requests that begin where another one ended have this cost, if it
+    /// is less: see [`IoQueue::enqueue`](crate::IoQueue::enqueue).
     #[must_use]
     pub fn with_sequential(mut self, read: CostCurve, write: CostCurve) -> Self {
         self.sequential = Some(Box::new([read, write]));
         self
     }
 
-    /// The same model of a disk that reads and writes whole sectors of `bytes`,
-    /// the next power of two unless it is one: a part of one costs all of it.
+    /// The same model of a disk that reads and writes whole sectors of `bytes`, rounded up to a power of two.
+    /// A part of a sector costs as much as the whole sector.
     #[must_use]
     pub fn with_sector(mut self, bytes: u64) -> Self {
         self.sector_mask = bytes.checked_next_power_of_two().map_or(0, |sector| sector - 1);
         self
     }
 
-    /// The same model of a disk that takes longer or shorter for mixes of reads
-    /// and writes than for either alone: how fast
-    /// [`Policy::PaceWindow`](crate::Policy::PaceWindow) lets them through, and
-    /// how many at once. What requests cost their classes stays the same.
+    /// The same model of a disk that takes longer or shorter for mixes of reads and writes than for either
+    /// alone. The prices change pace and window of [`Policy::PaceWindow`](crate::Policy::PaceWindow). The
+    /// costs that classes are charged stay the same.
     #[must_use]
     pub fn with_mix_prices(mut self, prices: Option<MixPrices>) -> Self {
         self.mixes = prices.map(Box::new);
         self
     }
 
-    /// What mixes cost alongside what their parts do, if that is known.
+    /// The prices of mixes, if they are known.
     pub fn mix_prices(&self) -> Option<&MixPrices> {
         self.mixes.as_deref()
     }
 
-    /// `bytes` in whole sectors.
+    /// `bytes`, rounded up to whole sectors.
     const fn sectors(&self, bytes: u64) -> u64 {
         bytes.saturating_add(self.sector_mask) & !self.sector_mask
     }
 
-    /// What a request of `bytes` costs; a flush costs the same whatever it covers.
+    /// The cost of a request of `bytes`. A flush costs the same whatever it covers.
     pub fn cost(&self, op: Op, bytes: u64) -> DiskTime {
         match op {
             Op::Read => self.read.cost(self.sectors(bytes)),
@@ -200,15 +195,14 @@ impl DiskModel {
         }
     }
 
-    /// What a discard of `bytes` costs for which the disk gets this many
-    /// `commands`, at least one: as if all were of the same size.
+    /// The cost of a discard of `bytes` in this many `commands` of equal size; zero commands count as one.
     pub fn discard_cost(&self, bytes: u64, commands: u32) -> DiskTime {
         let commands = u64::from(commands.max(1));
         let one = self.discard.cost(bytes / commands);
         DiskTime::from_units(one.units().saturating_mul(commands)).min(CostCurve::MAX)
     }
 
-    /// What a request of `bytes` costs wherever it is.
+    /// The cost of a request of `bytes`, whatever its place.
     pub fn access_cost(&self, access: &Access, bytes: u64) -> DiskTime {
         match access.op {
             Op::Discard => self.discard_cost(bytes, access.commands),
@@ -216,7 +210,7 @@ impl DiskModel {
         }
     }
 
-    /// What a request of `bytes` costs that goes on where another ended.
+    /// The cost of a request of `bytes` that begins where another one ended.
     pub fn sequential_cost(&self, op: Op, bytes: u64) -> DiskTime {
         let cost = self.cost(op, bytes);
         match (&self.sequential, op) {
@@ -227,13 +221,13 @@ impl DiskModel {
         }
     }
 
-    /// Whether the price depends on where a request is.
+    /// Whether costs depend on the place of a request.
     #[inline]
     pub const fn seeks(&self) -> bool {
         self.sequential.is_some()
     }
 
-    /// What `bytes` cost at full bandwidth, without the operation.
+    /// The cost of `bytes` at full bandwidth, without the operation.
     #[cfg(feature = "history")]
     pub(crate) fn bytes_cost(&self, op: Op, bytes: u64) -> DiskTime {
         match op {
@@ -249,15 +243,14 @@ impl DiskModel {
         self.cost(Op::Read, bytes).max(self.cost(Op::Write, bytes))
     }
 
-    /// The largest power of two, from 512 bytes to 16 MiB, that costs at most
-    /// `limit`; 512 bytes where even that costs more.
+    /// The largest power of two, from 512 bytes to 16 MiB, that costs at most `limit`; 512 bytes if even that
+    /// costs more.
     pub fn largest_request(&self, op: Op, limit: DiskTime) -> u64 {
         self.part_max(op, REQUEST_LEN_MAX, limit)
     }
 
-    /// How large the parts of a request of `bytes` may be: as
-    /// [`largest_request`](Self::largest_request), but not looked for above
-    /// what holds the whole request.
+    /// The largest size of the parts of a request of `bytes`: as [`largest_request`](Self::largest_request),
+    /// but at most the power of two that holds the whole request.
     pub(crate) fn part_max(&self, op: Op, bytes: u64, limit: DiskTime) -> u64 {
         let bytes = bytes.clamp(REQUEST_LEN_MIN, REQUEST_LEN_MAX);
         let mut len = bytes.next_power_of_two();
@@ -268,42 +261,40 @@ impl DiskModel {
     }
 }
 
-/// Prices of a table, at equal steps of the part of writes, of which the first is of reads alone.
-/// Between two neighbours the edge of the region is straight; fewer prices follow a curved edge
-/// less closely.
+/// The number of prices of a table, at equal steps of the part of writes. The first one is of reads alone,
+/// the last one of writes alone. Between two neighbours the edge of the region is straight; fewer prices
+/// follow a curved edge less closely.
 pub const MIX_PRICES: usize = 33;
 /// The price at which a mix costs what its parts cost alone, in units of 2^-20.
 pub const PRICE_ONE: u32 = 1 << PRICE_BITS;
-/// Bits behind the point of a part and of a price, which makes a part exact to one millionth. The
-/// highest price times this scale fits into 32 bits.
+/// Fraction bits of a part and of a price, so that a part is exact to one millionth. The highest price times
+/// this scale fits into 32 bits.
 pub(crate) const PRICE_BITS: u32 = 20;
-/// The factor by which a mix is served faster than its parts at most; lower prices count as this
-/// one. It bounds what a region that is wrong lets through.
+/// The largest factor by which a mix is served faster than its parts; lower prices count as this one. It
+/// bounds what a wrong region lets through.
 const SPEEDUP_MAX: u32 = 4;
-/// The factor by which a mix is served slower than its parts at most; higher prices count as this
-/// one. It bounds how slow a region that is wrong makes a disk.
+/// The largest factor by which a mix is served slower than its parts; higher prices count as this one. It
+/// bounds how slow a wrong region makes a disk.
 const SLOWDOWN_MAX: u32 = 16;
 /// The steps between the prices of a table, one fewer than there are prices.
 const STEPS: u64 = MIX_PRICES as u64 - 1;
 
-/// How much longer a disk takes for a mix of reads and writes than for its
-/// parts alone, by the part of writes in their disk time.
+/// The prices of mixes of reads and writes, by the part of writes in their disk time. A price is the factor
+/// by which a disk takes longer for a mix than for its parts alone.
 ///
-/// It is a region of loads seen from the origin: what the disk serves of a mix
-/// in a second is one second of disk time divided by the mix's price. Between
-/// two neighbours in the table the edge of the region is straight.
+/// The prices describe a region of loads. In a second the disk serves of a mix one second of disk time,
+/// divided by the price of the mix. Between two neighbours in the table the edge of the region is straight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MixPrices {
     by_write_part: [u32; MIX_PRICES],
 }
 
 impl MixPrices {
-    /// The price of every mix where it is what the parts cost alone.
+    /// A price of 1 for each mix, which then costs what its parts cost alone.
     pub const PLAIN: Self = Self { by_write_part: [PRICE_ONE; MIX_PRICES] };
 
-    /// A table of prices, from reads alone to writes alone; [`PRICE_ONE`] is a
-    /// price of 1. Those below a quarter of it, or above 16 times, count as
-    /// such.
+    /// A table of prices, from reads alone to writes alone, in units of 1 / [`PRICE_ONE`]. Prices below 1/4
+    /// count as 1/4, and those above 16 as 16.
     pub fn new(prices: [u32; MIX_PRICES]) -> Self {
         let range = PRICE_ONE / SPEEDUP_MAX..=PRICE_ONE * SLOWDOWN_MAX;
         Self { by_write_part: prices.map(|price| price.clamp(*range.start(), *range.end())) }
@@ -314,14 +305,14 @@ impl MixPrices {
         &self.by_write_part
     }
 
-    /// The price of a mix with so much of its disk time in writes: from 0 to
-    /// [`PRICE_ONE`], which stands for all.
+    /// The price of a mix with this part of its disk time in writes, from 0 for none to [`PRICE_ONE`] for
+    /// all. A larger part counts as all.
     pub fn at(&self, write_part: u32) -> u32 {
         interpolated(write_part, |step| self.by_write_part[step])
     }
 }
 
-/// The price at `write_part` from the table whose entries `price` names.
+/// The price at `write_part`, interpolated in the table that `price` reads.
 pub(crate) fn interpolated(write_part: u32, price: impl Fn(usize) -> u32) -> u32 {
     let place = u64::from(write_part.min(PRICE_ONE)) * STEPS;
     let step = (place >> PRICE_BITS).min(STEPS - 1);

@@ -1,20 +1,20 @@
-//! Where requests are on a disk that seeks, what they cost there, and which stream keeps the head.
+//! The places of requests on a disk that seeks, their costs there, and the stream that has the head.
 //!
-//! A disk that seeks serves what follows each other without a seek, unless its head was elsewhere in
-//! between. What it does next is known best when a request goes, so that is when these are priced. One
-//! that begins where the last one ended that the disk got needs no seek. Nor does one that begins where
-//! one ends that the disk still has, if it had nothing but such streams for a window: a disk serves
-//! each of them for a while. Among random requests it does not: each way back to the stream is a seek
-//! then, and is charged.
+//! A disk that seeks serves consecutive requests without a seek, unless its head was elsewhere in between.
+//! What it does next is known best when a request is dispatched, so that is when requests are priced. A
+//! request needs no seek if it begins where the last dispatched one ended. A disk that has had only streams
+//! for a window serves each of them for a while. So there a request needs no seek either if it begins where
+//! one ends that is still in the disk. Among random requests each way back to a stream is a seek, and is
+//! charged.
 //!
-//! A flush of such a disk waits for a turn of the platter. Flushes that go while another one is in the
-//! disk wait for the same turn and cost nothing, unless a write has finished in between.
+//! A flush of such a disk waits for a turn of the platter. Flushes that are dispatched while another one is
+//! in the disk wait for the same turn and cost nothing, unless a write has finished in between.
 //!
-//! Each change between a stream and other requests costs a seek, and a disk that chooses the
-//! nearest request leaves a stream late or never. So a stream whose turn it is, and of which more
-//! waits, gets the disk for itself: when what is in the disk has been served, and then for
-//! [`RUN_NANOS`] of disk time. This is a run. It is charged as always, so classes that wait during
-//! the run go first afterwards.
+//! Each change between a stream and other requests costs a seek. A disk that chooses the nearest request
+//! leaves either the stream or the others alone for long. So a stream whose turn it is, with more requests
+//! waiting, gets the disk for itself. This is a *run*. It begins when the requests in the disk have been
+//! served, and lasts for [`RUN_NANOS`] of disk time. It is charged as always, so classes that wait during the
+//! run go first afterwards.
 //!
 //! Decision: `docs/decisions/0003-sequential-requests.md`.
 //! Decision: `docs/decisions/0004-head-runs.md`.
@@ -28,19 +28,19 @@ use crate::shard_set::{SHARDS_MAX, ShardId, ShardSet, WakeList};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Access, DiskModel, DiskTime, Op, Place, Time};
 
-/// Encoding: The place of a request that says none.
+/// Encoding: The mark of a request without a place.
 pub(crate) const NOWHERE: u64 = 0;
 
-/// Where the head of a group's disk is.
+/// The head of a group's disk, as far as its place is known.
 #[derive(Debug, Default)]
 pub(crate) struct Head {
-    /// Where the last request ends that went.
+    /// The [`mark`] of the end of the last dispatched request.
     latest_end: AtomicU64,
-    /// When the disk last got or finished one that goes on nowhere, in nanoseconds.
+    /// When the disk last got or completed a random request, in nanoseconds.
     random_at: AtomicU64,
-    /// The flush in the disk that covers all finished writes, by its mark; or [`NOWHERE`].
+    /// The mark of the flush in the disk that covers all finished writes, or [`NOWHERE`].
     flush: AtomicU64,
-    /// Which stream keeps it.
+    /// The stream that has the head.
     pub(crate) run: HeadRun,
 }
 
@@ -66,25 +66,25 @@ impl Head {
         self.flush.load(Ordering::Relaxed) != NOWHERE
     }
 
-    /// A flush goes to the disk. It covers all finished writes unless an earlier one does.
+    /// Notes a dispatched flush. It covers all finished writes unless an earlier one does.
     pub(crate) fn flush_begins(&self, mark: u64) {
         let _ = self.flush.compare_exchange(NOWHERE, mark, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// The flush is no longer in the disk, or not yet.
+    /// Notes that the flush is not in the disk any more, because it is completed, parked or given up.
     pub(crate) fn flush_ends(&self, mark: u64) {
         let _ = self.flush.compare_exchange(mark, NOWHERE, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// A write has finished, so flushes in the disk do not cover all finished writes.
+    /// Notes a finished write. Flushes in the disk do not cover it.
     pub(crate) fn write_ends(&self) {
         self.flush.store(NOWHERE, Ordering::Relaxed);
     }
 }
 
-/// A number for a place and what is done there, never [`NOWHERE`].
+/// A number for a place and an operation, never [`NOWHERE`].
 pub(crate) fn mark(op: Op, Place { file, offset }: Place) -> u64 {
-    // splitmix64: what is next to each other must not be so in the table
+    // splitmix64, so that neighbouring places are far apart in the table
     let mut mixed = file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset ^ (op.index() as u64) << 62;
     for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
         mixed = (mixed ^ mixed >> 30).wrapping_mul(factor);
@@ -92,36 +92,37 @@ pub(crate) fn mark(op: Op, Place { file, offset }: Place) -> u64 {
     (mixed ^ mixed >> 31).max(1)
 }
 
-/// The longest that a stream keeps the head of a disk that seeks, in nanoseconds of disk time (50
-/// ms). The way there and back is two seeks and two half turns, on a slow disk 20 ms: less than a
+/// The longest time for which a stream keeps the head of a disk that seeks, in nanoseconds of disk time
+/// (50 ms). The way there and back is two seeks and two half turns, on a slow disk 20 ms. That is less than a
 /// third of the disk's time. A longer run delays the requests of others by as much.
 pub const RUN_NANOS: u64 = 50_000_000;
 
-/// The most that the shares of a stream are charged for a run, in nanoseconds of disk time (500
-/// ms). Each request may be charged a seek, and small ones would keep their class from the disk for
-/// many seconds after it.
+/// The most that a class is charged for a run, in nanoseconds of disk time (500 ms). Each request may be
+/// charged a seek. Without this bound, small requests would keep their class from the disk for many seconds
+/// after the run.
 pub const RUN_CHARGED_NANOS: u64 = 10 * RUN_NANOS;
 
-/// Encoding: The bits of [`HeadRun::held`] for one more than the number of the shard. With the next
-/// bit they take the place of the lowest bits of the time, which is exact to 1024 ns.
+/// Encoding: The bits of [`HeadRun::held`] for one more than the number of the shard. With the next bit they
+/// replace the lowest bits of the time, which is therefore exact to 1024 ns.
 const SHARD: u64 = 0x1ff;
 /// Encoding: The bit of [`HeadRun::held`] that says whether the run has begun.
 const BEGUN: u64 = 0x200;
 const _: () = assert!(SHARDS_MAX as u64 <= SHARD, "a shard fits into its bits");
 
-/// The run that a queue has.
+/// The run of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) class: u16,
-    /// Where the next request of the stream begins.
+    /// The [`mark`] where the next request of the stream begins.
     pub(crate) next: u64,
-    /// What may still go.
+    /// Disk time that the run still has.
     pub(crate) left: DiskTime,
     /// Disk time that its class may still be charged for it.
     pub(crate) chargeable: DiskTime,
-    /// Until when it waits for what is in the disk, if nothing of it went.
+    /// The time until which it waits for the requests in the disk; `None` once its first request is
+    /// dispatched.
     pub(crate) begins_by: Option<Time>,
-    /// Whether its requests pay for their bytes alone.
+    /// Whether its requests are charged for their bytes alone.
     pub(crate) pays_bytes: bool,
 }
 
@@ -130,22 +131,22 @@ pub(crate) struct Run {
 pub(crate) struct Held {
     pub(crate) shard: ShardId,
     pub(crate) until: Time,
-    /// Whether some of it went; until then it waits for what is in the disk.
+    /// Whether its first request is dispatched; until then it waits for the requests in the disk.
     pub(crate) has_begun: bool,
 }
 
-/// What the shards of a group know of its run.
+/// The run of a group, which its shards share.
 #[derive(Debug, Default)]
 pub(crate) struct HeadRun {
-    /// A [`Held`], or zero: in the lowest bits one more than the number of the shard, then
-    /// whether it has begun, and the time.
+    /// An encoded [`Held`], or zero. The lowest bits are one more than the number of the shard. Above them
+    /// are [`BEGUN`] and the time.
     held: AtomicU64,
     /// Shards that wait for its end.
     waiting: ShardSet,
 }
 
 impl HeadRun {
-    /// Which stream has the head.
+    /// The stream that has the head.
     pub(crate) fn held(&self, now: Time) -> Option<Held> {
         Self::decoded(self.held.load(Ordering::Acquire), now)
     }
@@ -156,7 +157,7 @@ impl HeadRun {
         (until > now).then_some(Held { shard, until, has_begun: held & BEGUN != 0 })
     }
 
-    /// Gives the head to a stream, unless one of another shard has it.
+    /// Gives the head to a stream, unless one of another shard has it. Returns whether it did.
     pub(crate) fn give(&self, now: Time, to: Held) -> bool {
         let Held { shard, until, has_begun } = to;
         let found = self.held.load(Ordering::Acquire);
@@ -167,7 +168,7 @@ impl HeadRun {
         is_free && self.held.compare_exchange(found, given, order.0, order.1).is_ok()
     }
 
-    /// The stream of `shard` gives the head back, if it has it.
+    /// Takes the head back from the stream of `shard`, if it has it.
     pub(crate) fn give_back(&self, shard: ShardId) {
         let found = self.held.load(Ordering::Acquire);
         if found & SHARD == shard.index() as u64 + 1 {
@@ -175,7 +176,7 @@ impl HeadRun {
         }
     }
 
-    /// A shard asks to be woken when the head is given back.
+    /// Notes that a shard must be woken when the head is given back.
     pub(crate) fn wait(&self, shard: ShardId) {
         self.waiting.insert(shard);
     }
@@ -186,16 +187,16 @@ impl HeadRun {
     }
 }
 
-/// The ends of requests that are remembered. Where two fall on the same entry, a seek is charged that
-/// was none: more entries make that rarer and take 16 bytes each.
+/// The number of ends of requests that are remembered. Where two fall on the same entry, a seek is charged
+/// that does not happen. More entries make that rarer and take 16 bytes each.
 const ENDS: usize = 1024;
-/// The cost of a flush that waits for the same turn of the platter as an earlier one: the least that
-/// there is, 1/64 ns.
+/// The cost of a flush that waits for the same turn of the platter as an earlier one: the least cost, 1/64
+/// ns.
 const COVERED: DiskTime = DiskTime::from_units(1);
-/// After this long without a random request streams are alone, in nanoseconds: 20 runs.
+/// The time without a random request after which streams are alone, in nanoseconds (20 runs).
 const ALONE_NANOS: u64 = 20 * RUN_NANOS;
 
-/// Where a request begins and ends, and whether it went on nowhere.
+/// Where a request begins and ends, and whether it is random: it continues no other.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     begin: u64,
@@ -207,29 +208,29 @@ impl Span {
     const UNKNOWN: Self = Self { begin: NOWHERE, end: NOWHERE, is_random: false };
 }
 
-/// Where a request ends that went.
+/// The end of a dispatched request.
 #[derive(Clone, Copy, Debug)]
 struct End {
     place: u64,
     index: u32,
 }
 
-/// What requests of no bytes cost, of each kind.
+/// The costs of requests of no bytes, of each kind.
 fn empty_requests(model: &DiskModel) -> [(u64, DiskTime); 4] {
     Op::ALL.map(|op| (0, model.cost(op, 0)))
 }
 
-/// What requests of a queue cost, and where they are.
+/// The costs of the requests of a queue, and their places.
 #[derive(Debug)]
 pub(crate) struct SeekPricer {
     model: DiskModel,
-    /// The length of the latest request of each kind, and its cost: most are as long as the one before.
+    /// The length and cost of the latest request of each kind: most are as long as the one before.
     latest: [(u64, DiskTime); 4],
     head: Arc<Head>,
     shard: ShardId,
-    /// By the index of the request; grows to the most that were present at once.
+    /// By the index of the request. It grows to the most requests that were present at once.
     spans: Vec<Span>,
-    /// Where requests end that went, by the place.
+    /// Ends of dispatched requests, by the place.
     ends: Vec<End>,
     run: Option<Run>,
 }
@@ -250,7 +251,7 @@ impl SeekPricer {
         self.model = model;
     }
 
-    /// What a request costs wherever it is.
+    /// The cost of a request, whatever its place.
     #[inline(always)]
     pub(crate) fn access_cost(&mut self, access: &Access, len: u64) -> DiskTime {
         let (latest_len, cost) = self.latest[access.op.index()];
@@ -269,7 +270,7 @@ impl SeekPricer {
         self.model.seeks()
     }
 
-    /// Notes where a new request is, if that matters.
+    /// Notes the place of a new request, if the disk seeks.
     #[inline(always)]
     pub(crate) fn note_place(&mut self, index: u32, access: Access, len: u64) {
         if self.seeks() {
@@ -293,19 +294,19 @@ impl SeekPricer {
         self.spans.get(index as usize).copied().unwrap_or(Span::UNKNOWN)
     }
 
-    /// The request that ended at a place not long ago.
+    /// The dispatched request that ends at a place, as far as it is remembered.
     fn ended_at(&self, place: u64) -> Option<u32> {
         let end = self.ends.get(place as usize % ENDS)?;
         (end.place == place && place != NOWHERE).then_some(end.index)
     }
 
-    /// Whether a request ends at a place that is in the disk.
+    /// Whether a request that is in the disk ends at a place.
     fn ends_at(&self, place: u64, is_in_disk: impl Fn(u32) -> bool) -> bool {
         self.ended_at(place).is_some_and(|index| self.span(index).end == place && is_in_disk(index))
     }
 
-    /// What a request costs that would go to the disk now. Of its class `class_requests` wait or are in
-    /// the disk, and `window` is the one of the figures.
+    /// The cost of a request if it is dispatched now. `class_requests` of its class wait or are in the disk.
+    /// `window` is the window by the figures.
     #[cold]
     pub(crate) fn price(
         &self,
@@ -326,24 +327,24 @@ impl SeekPricer {
         let goes_on = if only_streams {
             self.head.is_at(begin) || self.ends_at(begin, is_in_disk)
         } else {
-            // a class that has all of its requests in the disk, among others, would lose its share
+            // a class with all of its requests in the disk, among others, would lose its share
             let outlasts = sequential.units().saturating_mul(class_requests) > window.units();
             self.head.is_at(begin) && outlasts
         };
         if goes_on { sequential } else { full }
     }
 
-    /// Whether the disk had nothing for a window but what goes on where others ended.
+    /// Whether the disk has had only streams for the time of a window.
     fn only_streams(&self, now: Time, window: DiskTime) -> bool {
         self.nanos_since_random(now) >= window.as_nanos_ceil()
     }
 
-    /// The time since a request went to the disk that was of no stream.
+    /// The time since the disk last got or completed a random request, in nanoseconds.
     fn nanos_since_random(&self, now: Time) -> u64 {
         now.nanos_since(self.head.random_at())
     }
 
-    /// A request goes to the disk, whose head moves with it.
+    /// Notes a dispatched request, with which the head moves.
     #[inline(always)]
     pub(crate) fn enter_disk(&mut self, now: Time, index: u32, op: Op) {
         if self.seeks() {
@@ -372,7 +373,7 @@ impl SeekPricer {
         }
     }
 
-    /// A disk that seeks has answered a request.
+    /// Notes that a disk that seeks has completed a request.
     #[cold]
     pub(crate) fn leave_disk(&self, now: Time, index: u32, op: Op) {
         if self.span(index).is_random {
@@ -384,7 +385,7 @@ impl SeekPricer {
         self.end_flush(index, op);
     }
 
-    /// A request is answered, parked or given up: later flushes do not wait for it.
+    /// Notes that a request is completed, parked or given up. It covers no later flushes then.
     pub(crate) fn end_flush(&self, index: u32, op: Op) {
         if op == Op::Flush && self.seeks() {
             self.head.flush_ends(self.flush_mark(index));
@@ -396,7 +397,6 @@ impl SeekPricer {
         (self.shard.index() as u64 + 1) << 32 | u64::from(index)
     }
 
-    /// The run of this queue.
     #[inline(always)]
     pub(crate) fn run(&self) -> Option<Run> {
         self.run
@@ -408,20 +408,20 @@ impl SeekPricer {
         self.run.is_some_and(|run| self.span(index).begin == run.next)
     }
 
-    /// Whether a request of this queue's run is in the disk: its owner sends more when that is done.
+    /// Whether a request of this queue's run is in the disk. Its owner sends more when that one is done.
     pub(crate) fn has_run_in_disk(&self, run: Run, is_in_disk: impl Fn(u32) -> bool) -> bool {
         self.ends_at(run.next, is_in_disk)
     }
 
-    /// Which stream has the head, of any shard.
+    /// The stream that has the head, of any shard.
     #[inline(always)]
     pub(crate) fn head_held(&self, now: Time) -> Option<Held> {
         if self.seeks() { self.head.run.held(now) } else { None }
     }
 
-    /// Whether a request goes on where another ended, the next one of its class goes on where it ends,
-    /// and a run would serve both sooner. Streams alone are better served by a disk that goes on where
-    /// its head is.
+    /// Whether a run would serve a request and the next one of its class sooner. Both have to continue the
+    /// same stream, and there must be random requests. Without these, a disk that continues where its head is
+    /// serves streams better.
     pub(crate) fn is_worth_a_run(&self, now: Time, index: u32, successor: Option<u32>) -> bool {
         let Span { begin, end, .. } = self.span(index);
         let next = successor.map(|index| self.span(index).begin);
@@ -432,7 +432,7 @@ impl SeekPricer {
             && self.nanos_since_random(now) < ALONE_NANOS
     }
 
-    /// A stream asks for the head: its run begins when the disk has no more to do than a seek.
+    /// Requests the head for a stream. Its run begins when the disk has no more to do than a seek.
     pub(crate) fn begin_run(&mut self, now: Time, class: u16, index: u32, window: DiskTime) {
         let begins_by = now.plus_nanos(RUN_NANOS);
         let until = begins_by.plus_nanos(RUN_NANOS);
@@ -448,13 +448,13 @@ impl SeekPricer {
         }
     }
 
-    /// Whether the disk, with this much unfinished, has no more to do than a seek.
+    /// Whether a disk with this much disk time in flight has no more to do than a seek.
     pub(crate) fn disk_has_one(&self, in_flight: DiskTime) -> bool {
         in_flight <= self.model.cost(Op::Read, 1)
     }
 
-    /// The first request of a run waits until the disk has no more to do than a seek: until the time
-    /// that is returned. `None` if it goes now, and for all other requests.
+    /// The time until which the first request of a run waits, unless the disk has no more to do than a seek
+    /// before. `None` if it may be dispatched now, and for all other requests.
     #[cold]
     pub(crate) fn waits_for_head(
         &mut self,
@@ -475,7 +475,7 @@ impl SeekPricer {
         None
     }
 
-    /// What the disk does for a request of a run, whatever its class is charged: the first one takes a
+    /// The disk time that a request of a run takes, whatever its class is charged. The first one takes a
     /// seek.
     pub(crate) fn time_of_head(&self, index: u32, op: Op, len: u64) -> DiskTime {
         if self.head.is_at(self.span(index).begin) {
@@ -485,7 +485,7 @@ impl SeekPricer {
         }
     }
 
-    /// A request of the run goes. Returns whether the run has had its time.
+    /// Counts a dispatched request of the run. Returns whether the run has used up its time.
     pub(crate) fn count_in_run(&mut self, index: u32, request: &Request) -> bool {
         let (cost, next) =
             (self.time_of_head(index, request.op, request.len), self.span(index).end);
@@ -495,7 +495,7 @@ impl SeekPricer {
         run.left == DiskTime::ZERO || run.chargeable == DiskTime::ZERO
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub(crate) fn end_run(&mut self) {
         self.run = None;
         self.head.run.give_back(self.shard);
