@@ -1,4 +1,4 @@
-//! The fair queue of 2016: totals that decay exponentially. Kept to compare with.
+//! The fair queue of 2016, with totals that decay exponentially. It is kept for comparison.
 
 use alloc::vec::Vec;
 
@@ -6,31 +6,29 @@ use crate::class_tree::NodeId;
 use crate::tag::{self, STEP_MAX};
 use crate::{DiskTime, Time};
 
-/// A request weighs 1, and 1 more for each of these bytes (16 KiB). This favours few large requests
-/// over many small ones.
+/// The bytes for which a request weighs 1 more (16 KiB). Each request weighs at least 1. This favours few
+/// large requests over many small ones.
 const WEIGHT_BYTES: u64 = 16 * 1024;
-/// Bits behind the point of a total. With fewer, the weight of a request divided by many shares
-/// would be rounded more.
+/// Fraction bits of a total. With fewer, the weight of a request divided by many shares would be rounded
+/// more.
 const TOTAL_BITS: u32 = 32;
-/// The number 2^32 / ln 2, by which a time over `tau` becomes halvings with 32 bits behind the
-/// point.
+/// The number 2^32 / ln 2. It converts a time divided by `tau` to a number of halvings with 32 fraction bits.
 const EXPONENT_SCALE: u128 = 6_196_328_019;
 
-/// What each class of one queue has used lately: every request adds its weight
-/// divided by the shares, and the sum falls by a factor e per `tau`. The class
-/// with the smallest total is next.
+/// The recent use of each class of one queue. Each request adds its weight divided by the shares, and the sum
+/// falls by a factor e per `tau`. The class with the smallest total is next.
 ///
-/// The article multiplies new costs by `e^(t / tau)` instead of letting old
-/// ones decay, and must renormalise; the order is the same.
+/// The article multiplies new costs by `e^(t / tau)` instead of letting old ones decay, and must renormalise.
+/// The order is the same.
 #[derive(Debug)]
 pub(crate) struct Decay {
     tau_nanos: u64,
     accounts: Vec<Account>,
-    /// This shard's among all shards, which take turns by disk time.
+    /// The tag of this shard among all shards, which take turns by disk time.
     shard_tag: u64,
-    /// Whether anything waits on this shard.
+    /// Whether requests wait on this shard.
     waits: bool,
-    /// There is no such order without the feature, and its branches are not compiled.
+    /// Without the feature this type has no value, so its branches are not compiled.
     #[cfg(not(feature = "history"))]
     _none: core::convert::Infallible,
 }
@@ -47,7 +45,7 @@ impl Decay {
         Self { tau_nanos: tau_nanos.max(1), accounts: Vec::new(), shard_tag: 0, waits: false }
     }
 
-    /// The one of `nodes` that has used least.
+    /// The one of `nodes` with the smallest total.
     pub(crate) fn least(&self, nodes: impl Iterator<Item = NodeId>, now: Time) -> Option<NodeId> {
         nodes.min_by_key(|&node| (self.total(node, now), node))
     }
@@ -67,8 +65,8 @@ impl Decay {
         self.shard_tag
     }
 
-    /// Whether anything waits on this shard from now on; its tag if so. It comes
-    /// back no earlier in the order of the shards than at `earliest`.
+    /// Sets whether requests wait on this shard. Returns its tag if they do. A shard that begins to wait gets
+    /// a tag of at least `earliest`.
     pub(crate) fn set_waits(&mut self, waits: bool, earliest: u64) -> Option<u64> {
         if waits && !self.waits {
             self.shard_tag = tag::later(self.shard_tag, earliest);
@@ -77,7 +75,7 @@ impl Decay {
         waits.then_some(self.shard_tag)
     }
 
-    /// Charges a request to this shard; its tag before.
+    /// Charges a request to this shard. Returns its tag before.
     pub(crate) fn charge_shard(&mut self, cost: DiskTime) -> u64 {
         let before = self.shard_tag;
         self.shard_tag = before.wrapping_add(cost.units().min(STEP_MAX));
@@ -90,8 +88,8 @@ impl Decay {
     }
 }
 
-/// `total * e^(-nanos / tau)`, to about one part in 10,000: the whole powers of
-/// two by a shift, the rest by the series of `2^-f` around zero.
+/// `total * e^(-nanos / tau)`, to about one part in 10,000. Whole powers of two are a shift; the rest is the
+/// series of `2^-f` around zero.
 fn decayed(total: u64, nanos: u64, tau_nanos: u64) -> u64 {
     let halvings = u128::from(nanos) * EXPONENT_SCALE / u128::from(tau_nanos);
     let whole = halvings >> 32;

@@ -1,5 +1,4 @@
-//! How long requests may take, as a promise about what is measured; and as people write it:
-//! `p95=1ms`, `writes:p99.9=5ms`, `disk:p95=1ms`.
+//! Latency targets, and their text: `p95=1ms`, `writes:p99.9=5ms`, `disk:p95=1ms`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -22,12 +21,13 @@ const FLAG_BITS: u32 = 2;
 
 /// A latency that a percentile of reads, or of writes, must not exceed.
 ///
-/// The latency is from enqueueing to completion, or [in the disk](Self::in_disk). A class does not
-/// count in the former while its requests mostly wait for each other: on a shard, seven of eight of
-/// the latest 1,024. While the target is missed the window shrinks in steps of a fifth until it
-/// holds; then the window grows again. A target that holds at no window is suspended for a while.
+/// The latency is from enqueueing to completion, or [in the disk](Self::in_disk). A target from enqueueing
+/// leaves out a class whose requests mostly wait for each other: on a shard, more than seven of eight of the
+/// latest 1,024. While the target is missed, the window shrinks in steps of a fifth until the target holds.
+/// Then the window grows again. A target that holds at no window is suspended for a while.
 ///
-/// Figures and constants ([`Control`](crate::Control)) keep no target: whether it holds is measured.
+/// Only [`Control::Adaptive`](crate::Control::Adaptive) enforces a target. Otherwise it is only measured
+/// whether the target holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyTarget {
     op: Op,
@@ -45,7 +45,7 @@ pub enum LatencyTargetError {
     Percentile,
     /// A latency of zero, or above a minute.
     Latency,
-    /// No percentile with a time.
+    /// Text that is not of the form `p95=1ms`.
     Syntax,
 }
 
@@ -70,8 +70,8 @@ impl fmt::Display for LatencyTargetError {
 impl core::error::Error for LatencyTargetError {}
 
 impl LatencyTarget {
-    /// `permille` of 1000 requests (500 to 999), all reads or all writes, take at most `latency`
-    /// (up to a minute) from enqueueing to completion.
+    /// At least `permille` of 1000 requests (500 to 999), all reads or all writes, take at most `latency`
+    /// (above zero, up to a minute) from enqueueing to completion.
     ///
     /// # Errors
     /// The operation is neither, or a figure is out of range.
@@ -104,7 +104,7 @@ impl LatencyTarget {
         self.op
     }
 
-    /// How many of 1000 requests are to be within the latency.
+    /// How many of 1000 requests must be within the latency.
     pub const fn permille(&self) -> u32 {
         self.permille
     }
@@ -142,19 +142,19 @@ impl LatencyTarget {
 pub struct LatencyTargetStatus {
     /// The target in force.
     pub target: LatencyTarget,
-    /// Whether the percentile was within it when work last waited.
+    /// Whether the target held in the last period. True if no request was measured in it.
     pub holds: bool,
-    /// Whether its latency is at most that of the idle disk, so that it cannot be kept.
+    /// Whether its latency is at most that of the idle disk, so that no window keeps it.
     pub below_base: bool,
-    /// Whether it can be held: it is not below the latency of the idle disk, and a smaller window
-    /// did help.
+    /// Whether it may be kept: it is not below the latency of the idle disk, and the search for a window that
+    /// keeps it has not given up.
     pub attainable: bool,
-    /// The maximum disk time of unfinished requests when another is dispatched, as the model counts
-    /// it.
+    /// The window in force: the most disk time in flight when another request is dispatched, by the costs of
+    /// the model.
     pub window: DiskTime,
 }
 
-/// Most digits behind the point of a number. Nine digits of a second are nanoseconds, the unit in
+/// Most digits after the decimal point of a number. Nine digits of a second are nanoseconds, the unit in
 /// which latencies are kept.
 const FRACTION_DIGITS_MAX: usize = 9;
 
@@ -212,7 +212,7 @@ impl fmt::Display for LatencyTarget {
     }
 }
 
-/// A time in the unit that people read it in, exactly.
+/// Writes a time exactly, in the largest unit of which it has at least one.
 fn write_time(f: &mut fmt::Formatter<'_>, nanos: u64) -> fmt::Result {
     let units = [("s", 9), ("ms", 6), ("us", 3), ("ns", 0)];
     let fits = |&(_, digits): &(&str, u32)| nanos >= 10_u64.pow(digits);
@@ -229,8 +229,8 @@ fn write_time(f: &mut fmt::Formatter<'_>, nanos: u64) -> fmt::Result {
     f.write_str(unit)
 }
 
-/// `number` times `scale` where that is whole; `None` if it is no number, and
-/// none in that if it is not whole, or too large.
+/// `number` times `scale`. `None` if `number` is no number; `Some(None)` if the product is not whole, or too
+/// large.
 fn scaled(number: &str, scale: u64) -> Option<Option<u64>> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
