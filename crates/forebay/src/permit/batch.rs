@@ -1,17 +1,17 @@
-//! A batch of requests that waits.
+//! Batches of requests whose grants are not complete or not collected.
 
 use forebay_core::Ticket;
 
 use crate::sys::waker::KeptWaker;
 
-/// A batch that is not granted as a whole, or whose task has not noticed that.
+/// A batch that is not fully granted, or whose task has not seen the grant yet.
 pub(super) struct Batch {
-    /// In the order of the requests.
+    /// The tickets, in the order of the requests.
     pub(super) tickets: Box<[Ticket]>,
-    /// How many of them are in the queue.
+    /// The number of these tickets that are in the queue.
     pub(super) queued: usize,
-    /// Each has had its turn.
+    /// Whether the disk time of each request is charged.
     pub(super) paid: bool,
-    /// Whom to wake when none is in the queue any more.
+    /// The task or thread to wake when no ticket is in the queue any more.
     pub(super) waker: Option<KeptWaker>,
 }

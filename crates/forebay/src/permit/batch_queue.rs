@@ -1,9 +1,9 @@
 //! Several requests that are granted together.
 //!
-//! Those of a batch stand in the order one by one and cost what single ones do.
-//! One that has had its turn while others of its batch have not is parked:
-//! it has paid and holds no room. They enter together with the last one. So no
-//! batch keeps another from the disk while it waits.
+//! The requests of a batch are ordered and charged like single requests. A request whose turn comes
+//! before that of the rest of its batch is parked: its disk time is charged, and it takes no room
+//! in the window. All requests of the batch enter the disk together when the last one has had its
+//! turn. So a waiting batch does not keep another batch from the disk.
 //!
 //! Decision: `docs/decisions/0022-parked-grants.md`.
 
@@ -23,15 +23,16 @@ use crate::group::GroupState;
 use crate::messages;
 use crate::sys::waker::KeptWaker;
 
-/// What became of a batch.
+/// The state of a new batch.
 pub(crate) enum Batched {
     Granted(Box<[Ticket]>),
-    /// Its number, until it is collected or abandoned.
+    /// The batch waits. Its number is valid until it is collected or abandoned.
     Waits(usize),
 }
 
 impl State {
-    /// The first of the requests that go together: as many as cost one effective goal.
+    /// The longest beginning of `requests` that costs at most one effective goal, and at least one
+    /// request.
     fn piece<'a>(&self, group: &GroupState, requests: &'a [(Op, u64)]) -> &'a [(Op, u64)] {
         let goal = self.queue.effective_goal();
         let mut cost = DiskTime::ZERO;
@@ -43,7 +44,7 @@ impl State {
         &requests[..count.max(1).min(requests.len())]
     }
 
-    /// A batch of which these were granted and `first` was not.
+    /// Adds a batch whose `granted` tickets were granted, and whose request `first` waits.
     fn add_batch(
         &mut self,
         now: Time,
@@ -62,7 +63,7 @@ impl State {
         batch
     }
 
-    /// Queues the rest of a batch, as far as there is room.
+    /// Queues the rest of a batch, as far as the queue has room.
     fn add_members(&mut self, now: Time, batch: usize, rest: BatchRequest<'_>) {
         let mut queued = Vec::with_capacity(rest.requests.len());
         let BatchRequest { class, requests, holder } = rest;
@@ -84,8 +85,8 @@ impl State {
         waiting.tickets = tickets.into();
     }
 
-    /// The tickets of a batch that is granted; else `waker` is woken when it is. The waker that is
-    /// not needed is returned, to be dropped outside the lock.
+    /// Removes and returns a batch if it is granted. Otherwise `waker` is woken at the grant. The
+    /// result holds a waker that is no longer needed, to be dropped outside the lock.
     fn collect(
         &mut self,
         now: Time,
@@ -103,8 +104,8 @@ impl State {
     }
 }
 
-/// Grants as many of the requests as go at once: these, and the first that does not, which is
-/// queued.
+/// Grants requests from the first one on, until one has to wait. Returns the granted tickets and
+/// the ticket of the request that waits.
 fn grant_at_once(
     state: &mut State,
     now: Time,
@@ -119,7 +120,7 @@ fn grant_at_once(
             Ok((ticket, true)) => granted.push(ticket),
             Ok((ticket, false)) => return Ok((granted, Some(ticket))),
             Err(error) if granted.is_empty() => return Err(error),
-            // There is no room for the rest.
+            // The queue has no room for the rest.
             Err(_) => break,
         }
     }
@@ -127,7 +128,7 @@ fn grant_at_once(
 }
 
 impl PermitQueue {
-    /// As many of the requests as can be granted at `now`.
+    /// Grants as many of the first requests as do not have to wait at `now`.
     pub(crate) fn try_admit_many(
         &self,
         group: &GroupState,
@@ -148,8 +149,7 @@ impl PermitQueue {
         if granted.is_empty() { Err(NoGrant::TimedOut) } else { Ok(granted.into()) }
     }
 
-    /// The first of the requests, as many as go together: granted, or `waker` is woken when they
-    /// are.
+    /// Grants the first requests that fit together, or queues them and wakes `waker` at the grant.
     pub(crate) fn start_batch(
         &self,
         group: &Arc<DiskGroup>,
@@ -189,7 +189,8 @@ impl PermitQueue {
         batched
     }
 
-    /// The tickets of a batch if it is granted now; else `waker` is woken when it is.
+    /// Returns the tickets of a batch if it is granted now. Otherwise `waker` is woken at the
+    /// grant.
     pub(crate) fn poll_batch(
         &self,
         group: &GroupState,
@@ -204,7 +205,7 @@ impl PermitQueue {
         collected.ok().map(|(granted, _)| granted.tickets)
     }
 
-    /// Nobody is interested in a batch any more.
+    /// Abandons a batch: nobody waits for it any more.
     pub(crate) fn abandon_batch(&self, group: &GroupState, batch: usize) {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -213,8 +214,9 @@ impl PermitQueue {
         drop(abandoned);
     }
 
-    /// The owner of a batch has done its I/O. What was completed before stays as it was.
-    // single permits come more often, and are quicker without it in their way
+    /// Completes the requests of a batch whose I/O has ended. Requests that were completed before
+    /// are not changed.
+    // Cold: single permits are more frequent, and faster without this code in their path.
     #[cold]
     pub(crate) fn complete_batch(&self, group: &GroupState, tickets: &[Ticket], outcome: Outcome) {
         let now = self.clock.now();
@@ -228,7 +230,8 @@ impl PermitQueue {
     }
 }
 
-/// Takes a batch back, whatever of it was granted. Its waker is to be dropped outside the lock.
+/// Removes a batch: its waiting requests are cancelled, and its granted ones completed. The
+/// returned batch holds a waker, to be dropped outside the lock.
 fn give_back(group: &GroupState, state: &mut State, now: Time, batch: usize) -> Option<Batch> {
     let Some(abandoned) = state.batches.try_remove(batch) else {
         messages::report_invariant("a batch is missing that was neither collected nor abandoned");

@@ -10,8 +10,9 @@ use crate::sys::library_thread::is_library_thread;
 use crate::sys::sync::Clock;
 use crate::sys::waker::with_own;
 
-/// Returns the output of `future`; the calling thread sleeps until then. A thread of the library
-/// would wait for itself: there only what need not wait is done, and else `None` is returned.
+/// Blocks the calling thread until `future` is ready, and returns its output. A thread of the
+/// library would wait for itself. There `future` is polled once, and the result is `None` if it is
+/// not ready.
 pub(crate) fn block_on<R>(future: impl Future<Output = R>) -> Option<R> {
     let mut future = pin!(future);
     let parking = Parking::take_place();

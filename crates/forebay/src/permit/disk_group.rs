@@ -1,4 +1,4 @@
-//! An I/O group, and where its permits are asked for.
+//! An I/O group with its queue of permits.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -13,11 +13,11 @@ use crate::metrics::QueueMetrics;
 use crate::sys::fork::OfProcess;
 use crate::sys::lock::Lock;
 
-/// An I/O group of a disk.
+/// An I/O group of a disk, with its queue of permits.
 #[derive(Debug)]
 pub(crate) struct DiskGroup {
     state: GroupState,
-    /// Joins the group when the first permit is asked for.
+    /// The queue of permits. It joins the group at the first request for a permit.
     permits: OnceLock<OfProcess<PermitQueue>>,
     joining: Lock<()>,
 }
@@ -36,7 +36,7 @@ impl DiskGroup {
         Self { state, permits: OnceLock::new(), joining: Lock::default() }
     }
 
-    /// Where permits are asked for.
+    /// The queue of permits, which joins the group if necessary.
     #[inline]
     pub(crate) fn permits(self: &Arc<Self>) -> Result<&PermitQueue, GroupFull> {
         match self.permits.get() {
@@ -64,22 +64,22 @@ impl DiskGroup {
         Ok(self.permits.get_or_init(permits))
     }
 
-    /// Where permits are asked for, if any ever were, in this process.
+    /// The queue of permits, if a permit was requested in this process.
     pub(crate) fn permits_if_used(&self) -> Option<&PermitQueue> {
         self.permits.get().filter(|permits| permits.process().is_here()).map(|used| &**used)
     }
 
-    /// Makes the queue of permits look for what may go, and give up what is
-    /// overdue. For a caller that is stopped by the window for longer than
-    /// a deadline: permits that were forgotten keep it closed, and if nobody
-    /// waits for a permit, nobody else looks.
+    /// Polls the queue of permits, and gives up its overdue requests. It is for a caller that the
+    /// window has stopped for longer than a deadline. Forgotten permits keep the window closed, and
+    /// if nobody waits for a permit, nobody else polls that queue.
     pub(crate) fn poll_permits(&self) {
         if let Some(permits) = self.permits_if_used() {
             permits.poll(self);
         }
     }
 
-    /// Every queue that there ever was, with present figures.
+    /// The metrics of all present and former queues. The figures of the queue of permits are
+    /// updated first.
     pub(crate) fn all_metrics(&self) -> impl Iterator<Item = &QueueMetrics> {
         if let Some(permits) = self.permits_if_used() {
             permits.with_queue(|queue| {

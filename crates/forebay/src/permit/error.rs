@@ -13,13 +13,13 @@ use crate::sys::fork::Forked;
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AdmitError {
-    /// No bytes, for another operation than a flush.
+    /// The length is 0, and the operation is not a flush.
     #[error("{op:?} of 0 bytes: give at least 1 byte; only a flush has no length")]
     ZeroLength {
         /// The operation.
         op: Op,
     },
-    /// More bytes than any file has.
+    /// The length exceeds that of any file (2^63 - 1 bytes).
     #[error("a {op:?} of {len} bytes: no file has more than 2^63 - 1; give the length of one I/O")]
     TooLong {
         /// The operation.
@@ -27,8 +27,8 @@ pub enum AdmitError {
         /// The length asked for, in bytes.
         len: u64,
     },
-    /// So long that the disk would be closed to everybody else for more than
-    /// 60 s, by what it is known to do.
+    /// By the rates of the disk, the request takes more than 60 s. Others would have to wait for
+    /// all of it.
     #[error(
         "a {op:?} of {len} bytes takes the disk `{disk}` more than {} s: split it, into 128 KiB or \
          a few times that",
@@ -37,12 +37,13 @@ pub enum AdmitError {
     TooCostly {
         /// The operation.
         op: Op,
-        /// The length asked for, in bytes.
+        /// The requested length, in bytes.
         len: u64,
         /// The disk.
         disk: String,
     },
-    /// Larger than the disk should do at a time, and not to be done in parts.
+    /// The request has several parts, and was made with
+    /// [`AdmitFor::in_one_part`](crate::AdmitFor::in_one_part).
     #[error(
         "a {op:?} of {len} bytes would delay all others: give the disk `{disk}` at most {most} \
          bytes at a time; split it (AdmitFor::in_parts)"
@@ -50,9 +51,9 @@ pub enum AdmitError {
     SeveralParts {
         /// The operation.
         op: Op,
-        /// The length asked for, in bytes.
+        /// The requested length, in bytes.
         len: u64,
-        /// What the disk should get at a time, in bytes.
+        /// The most bytes that a part may have.
         most: u64,
         /// The disk.
         disk: String,
@@ -60,10 +61,10 @@ pub enum AdmitError {
     /// The class was removed.
     #[error("the class `{class}` was removed; ask in another class")]
     ClassRemoved {
-        /// Its name.
+        /// The name of the class.
         class: String,
     },
-    /// More requests wait than the queue holds.
+    /// The queue of the disk is full: see [`requests_max`](crate::SchedulerBuilder::requests_max).
     #[error(
         "the disk `{disk}` has as many queued and executing requests as \
          SchedulerBuilder::requests_max allows: wait for some"
@@ -72,7 +73,8 @@ pub enum AdmitError {
         /// The disk.
         disk: String,
     },
-    /// There is no room for a queue that hands out permits.
+    /// The I/O group has no place for the queue of permits: see
+    /// [`shards_max`](crate::SchedulerBuilder::shards_max).
     #[error(
         "the disk `{disk}` has as many queues as it may have ({shards_max}): allow more with \
          SchedulerBuilder::shards_max"
@@ -80,13 +82,13 @@ pub enum AdmitError {
     NoShard {
         /// The disk.
         disk: String,
-        /// How many queues it may have.
+        /// The most queues that the I/O group may have.
         shards_max: usize,
     },
     /// The disk of the permit's target cannot be looked up.
     #[error("cannot find the disk of the file that the permit is for: {0}")]
     Lookup(#[source] io::Error),
-    /// What the permit is for is on a disk of another scheduler.
+    /// The target of the permit is on a disk of another scheduler.
     #[error(
         "the disk `{disk}` belongs to another scheduler than the class `{class}`: use a class of \
          its own"
@@ -97,13 +99,13 @@ pub enum AdmitError {
         /// The disk.
         disk: String,
     },
-    /// This is a child of the process that made the scheduler.
+    /// The process was forked after it made the scheduler, and this is the child.
     #[error(transparent)]
     Forked(#[from] Forked),
-    /// The time given has passed.
+    /// The timeout has passed.
     #[error("no permit was granted before the timeout; ask again, or use a longer one")]
     TimedOut,
-    /// The thread that wakes waiting tasks cannot be started.
+    /// The thread that keeps the deadlines of waiting tasks cannot be started.
     #[error("cannot start the timer thread: {0}; allow the process more threads")]
     Timer(#[source] io::Error),
 }

@@ -1,4 +1,4 @@
-//! Permits: disk time that was granted and is in use.
+//! Permits, which hold granted disk time until their I/O ends.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use forebay_core::{Outcome, Ticket, Time};
 use super::disk_group::DiskGroup;
 use super::held_permits::HeldPermit;
 
-/// What was granted.
+/// The granted requests of a permit.
 pub(crate) struct Grant<'a> {
     group: GroupRef<'a>,
     tickets: Tickets,
@@ -19,11 +19,12 @@ pub(crate) struct Grant<'a> {
 
 enum Tickets {
     One(Ticket),
-    /// In the order of the requests; those that have ended are void.
+    /// The tickets in the order of the requests. The tickets of completed requests are void.
     Many(Box<[Ticket]>),
 }
 
-/// Borrowed where it can be: counting owners costs as much as the lock does.
+/// The I/O group, borrowed where possible: a change of its reference count costs as much as the
+/// lock.
 enum GroupRef<'a> {
     Borrowed(&'a Arc<DiskGroup>),
     Owned(Arc<DiskGroup>),
@@ -82,7 +83,7 @@ impl Grant<'static> {
     }
 }
 
-/// How an I/O ended that returned `result`.
+/// The outcome of an I/O with this result.
 const fn outcome<T>(result: &io::Result<T>) -> Outcome {
     if result.is_ok() { Outcome::Done } else { Outcome::Failed }
 }
@@ -100,7 +101,7 @@ const fn outcome<T>(result: &io::Result<T>) -> Outcome {
 /// place. Dropping it after that has no effect.
 #[must_use = "the I/O counts as done when the permit is dropped"]
 pub struct Permit {
-    /// Taken when the I/O has ended.
+    /// `None` once the I/O has ended.
     grant: Option<Grant<'static>>,
 }
 
@@ -109,7 +110,7 @@ impl Permit {
         Self::of(Grant { group: GroupRef::Owned(group), tickets: Tickets::One(ticket) })
     }
 
-    /// For I/O that goes without a permit, as its owner holds others that fill the queue.
+    /// A permit that is not counted, for a caller whose own permits fill the queue.
     pub(crate) const fn unscheduled() -> Self {
         Self { grant: None }
     }
@@ -143,7 +144,7 @@ impl Permit {
         self.end(Outcome::Failed);
     }
 
-    /// The same, held by the calling thread from `now` on.
+    /// The same permit, held by the calling thread from `now` on.
     pub(crate) fn into_thread(mut self, now: Time) -> Option<ThreadPermit<'static>> {
         self.grant.take().map(|grant| ThreadPermit::new(grant, now))
     }
@@ -175,24 +176,24 @@ impl fmt::Debug for Permit {
 /// to another thread or a task, [detach](Self::detach) it. Then this thread no longer holds it.
 #[must_use = "the I/O counts as done when the permit is dropped"]
 pub struct ThreadPermit<'a> {
-    /// Taken when the I/O has ended.
+    /// `None` once the I/O has ended.
     grant: Option<Grant<'a>>,
     held: HeldPermit,
     bound_to_thread: PhantomData<*const ()>,
 }
 
 impl<'a> ThreadPermit<'a> {
-    /// The calling thread has got `grant` at `now`.
+    /// The permit of a `grant` that the calling thread got at `now`.
     pub(crate) fn new(grant: Grant<'a>, now: Time) -> Self {
         let held = HeldPermit::begin(grant.group(), now);
         Self { grant: Some(grant), held, bound_to_thread: PhantomData }
     }
 
-    /// The same, borrowing nothing.
+    /// The same permit, without a borrowed class.
     pub(crate) fn into_owned(mut self) -> ThreadPermit<'static> {
         let grant = self.grant.take().map(Grant::into_owned);
         let held = self.held;
-        // It is held on, so this one must not end it.
+        // The returned permit still holds the grant, so `self` must not end it.
         std::mem::forget(self);
         ThreadPermit { grant, held, bound_to_thread: PhantomData }
     }

@@ -1,13 +1,11 @@
-//! The permits that a thread holds: its further requests are nested.
+//! The permits that a thread holds. While it holds one, its further requests are nested.
 //!
-//! Two threads that each hold a permit and ask for another would wait for each
-//! other when the window is full. So while a holder waits, the window binds
-//! nobody. This counts over all disks: on two of them two threads can wait for
-//! each other crosswise.
+//! Two threads that each hold a permit and ask for another one would wait for each other when the
+//! window is full. So while a holder waits, the window does not apply to any nested request. The
+//! count covers all disks, because two threads can also wait for each other on two disks.
 //!
-//! A permit is not held any more when the window gives it up: it keeps nobody
-//! waiting from then on. So a permit that was forgotten does not make its
-//! thread a holder for ever.
+//! A permit lapses when the window gives it up, because it then blocks nobody. So a forgotten
+//! permit does not make its thread a holder for ever.
 //!
 //! Decision: `docs/decisions/0021-nested-requests.md`.
 
@@ -19,11 +17,10 @@ use crate::group::GroupState;
 use crate::sys::sync::Clock;
 use crate::sys::waker::is_waking;
 
-/// Permits that begin while this many others of the thread have not lapsed
-/// share one with others.
+/// The number of entries of a thread. If permits in all of them count, a further permit shares the
+/// entry that lapses last.
 const ENTRIES: usize = 8;
-/// A request is overdue after this many windows, but not earlier than this
-/// many nanoseconds.
+/// A request is overdue after this many windows, and not before [`OVERDUE_NANOS_MIN`] nanoseconds.
 const OVERDUE_WINDOWS: u64 = 8;
 const OVERDUE_NANOS_MIN: u64 = 100_000_000;
 
@@ -39,10 +36,10 @@ pub(super) struct HeldPermit {
 }
 
 impl HeldPermit {
-    /// The calling thread has held a permit of `group` since `since`.
+    /// Notes that the calling thread holds a permit of `group` since `since`.
     pub(super) fn begin(group: &GroupState, since: Time) -> Self {
         let window = match group.io.window() {
-            // An open budget keeps nobody waiting.
+            // An open budget has no window, so nobody waits for the permit.
             DiskTime::MAX => 0,
             window => window.as_nanos_ceil(),
         };
@@ -50,7 +47,7 @@ impl HeldPermit {
         HELD_PERMITS.with(|held| held.add(since, since.plus_nanos(patience)))
     }
 
-    /// The calling thread has put the permit down.
+    /// Notes that the calling thread no longer holds the permit.
     pub(super) fn end(self) {
         HELD_PERMITS.with(|held| held.remove(self));
     }
@@ -61,17 +58,17 @@ pub(crate) fn holds_permit(now: Time) -> bool {
     is_waking() || HELD_PERMITS.with(|held| held.any(now))
 }
 
-/// [`holds_permit`] at present. It looks at the clock only where that matters.
+/// [`holds_permit`] at the present time. It reads the clock only if the thread has a permit.
 pub(crate) fn holds_permit_now() -> bool {
     let may = is_waking() || HELD_PERMITS.with(|held| held.count.get() > 0);
     may && holds_permit(Clock::of_process().now())
 }
 
-/// What one thread holds. It needs no memory of its own, and nothing to be
-/// done at the end of the thread: this is looked at for every permit.
+/// The permits of one thread. It is read for every permit, so it has a fixed size, allocates
+/// nothing, and needs no destructor at the end of the thread.
 struct HeldPermits {
     entries: [Entry; ENTRIES],
-    /// Permits in all entries.
+    /// The number of permits in all entries.
     count: Cell<u32>,
 }
 
@@ -79,7 +76,8 @@ struct HeldPermits {
 struct Entry {
     count: Cell<u32>,
     lapses_at: Cell<Time>,
-    /// A permit of an earlier use has lapsed and is not counted any more.
+    /// The number of the present use of the entry. A permit of an earlier use has lapsed and no
+    /// longer counts.
     use_number: Cell<u32>,
 }
 

@@ -1,7 +1,7 @@
-//! Waiting for permits under every interleaving of a few threads.
+//! Waiting for permits, in every interleaving of a few threads.
 //!
-//! A wake-up that is lost leaves a thread asleep for ever, which loom reports.
-//! Nothing is ever overdue here: that would wake it all the same.
+//! A lost wake-up leaves a thread asleep for ever, and loom reports that. No request is ever
+//! overdue here, because that would wake the thread in any case.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};

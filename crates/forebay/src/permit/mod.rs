@@ -1,10 +1,10 @@
-//! Permits to do I/O, handed out in the order of the scheduler.
+//! Permits for I/O, granted in the order of the scheduler.
 //!
-//! The permits of a disk come from one queue behind a lock. The holder of the
-//! lock grants whatever may go, names the waiter of each grant, and wakes them
-//! after releasing it. One of the blocked threads sleeps only until the queue
-//! must be polled next, for all; if all who wait are tasks, a timer thread does, and another one
-//! while that runs wakers, which may block.
+//! The permits of a disk come from one queue behind a lock. The thread that holds the lock grants
+//! all requests that may be dispatched, and collects their waiters. It wakes them after it has
+//! released the lock. One blocked thread owns the deadline: it sleeps only until the queue must be
+//! polled next. If only tasks wait, a timer thread owns it. While a thread runs wakers of others,
+//! which may block, another thread owns the deadline.
 
 mod batch;
 mod batch_queue;

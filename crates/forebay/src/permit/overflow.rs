@@ -1,4 +1,4 @@
-//! Requests that have to be done, and wait for a place because the queue is full.
+//! Required requests, which wait for a place while the queue is full.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use super::request::PermitRequest;
 use crate::sys::waker::KeptWaker;
 use crate::wait_list::WaiterId;
 
-/// The queue is looked at again so long after a request found it full: places of requests that
-/// were forgotten can be had by then.
+/// The time after which a full queue is checked again, in nanoseconds. By then the places of
+/// forgotten requests can be reused.
 const RETRY_NANOS: u64 = 1_000_000_000;
 
-/// Requests in the order in which they came. Each free place is given to the first of them; its
-/// owner finds its ticket when it is polled next. There are no more than flushes, writers, parts
-/// that were asked for, and blocked threads.
+/// Waiting requests, in the order of arrival. A free place goes to the first one, whose owner finds
+/// its ticket at its next poll. Their number is bounded by the number of flushes, writers, active
+/// parts and blocked threads.
 #[derive(Default)]
 pub(super) struct Overflow {
     waiting: BTreeMap<WaiterId, (PermitRequest, KeptWaker)>,
-    /// What became of those that have left.
+    /// The results of requests that have left, until their owners poll.
     left: BTreeMap<WaiterId, Result<Ticket, EnqueueError>>,
     retry_at: Time,
 }
 
-/// What has become of a request that waited for a place.
+/// The state of a request that waits, or waited, for a place.
 pub(super) enum Place {
     Waits(#[expect(dead_code, reason = "held until it may be dropped")] KeptWaker),
     Has(
@@ -46,7 +46,8 @@ impl Overflow {
         id
     }
 
-    /// Until when places of requests that were forgotten are waited for.
+    /// The time at which the queue is to be checked for places of forgotten requests. `None` if no
+    /// request waits.
     pub(super) fn retry_at(&self) -> Option<Time> {
         (!self.is_empty()).then_some(self.retry_at)
     }
@@ -56,7 +57,8 @@ impl Overflow {
         self.waiting.first_key_value().map(|(_, (request, _))| *request)
     }
 
-    /// The first request has got its place, or never will. Returns the waker of its owner.
+    /// Removes the first request, which has got its place or an error. Returns the waker of its
+    /// owner.
     pub(super) fn leave_first(
         &mut self,
         now: Time,
@@ -68,27 +70,27 @@ impl Overflow {
         Some(waker)
     }
 
-    /// No place could be had: they are looked for again later.
+    /// Sets the time of the next check, after one that found no place.
     pub(super) fn postpone(&mut self, now: Time) {
         if self.retry_at <= now {
             self.retry_at = now.plus_nanos(RETRY_NANOS);
         }
     }
 
-    /// What has become of a request; `waker` is woken next if it waits.
+    /// The state of a request. If it waits, `waker` is woken next.
     pub(super) fn poll(&mut self, id: WaiterId, waker: KeptWaker) -> Place {
         if let Some(result) = self.left.remove(&id) {
             return Place::Has(result, waker);
         }
         match self.waiting.get_mut(&id) {
             Some((_, before)) => Place::Waits(std::mem::replace(before, waker)),
-            // Nobody waits: its waker is not kept.
+            // The request does not wait, so its waker is not kept.
             None => Place::Waits(waker),
         }
     }
 
-    /// Nobody is interested in a request any more. Returns its ticket, if it has a place, and its
-    /// waker, to be dropped without a lock.
+    /// Abandons a request. Returns its ticket, if it has a place, and its waker, to be dropped
+    /// without a lock.
     pub(super) fn remove(&mut self, id: WaiterId) -> (Option<Ticket>, Option<KeptWaker>) {
         let ticket = self.left.remove(&id).and_then(Result::ok);
         (ticket, self.waiting.remove(&id).map(|(_, waker)| waker))

@@ -12,17 +12,17 @@ thread_local! {
     static PARKING: Arc<Parking> = Arc::new(Parking::of_this_thread());
 }
 
-/// A thread's parking place. It waits for one permit at a time, so it has one.
+/// A thread's parking place. A thread waits for one permit at a time, so it needs one place.
 ///
-/// The token that a thread is unparked with is not enough to go by: a waker
-/// that it runs before it sleeps may park, too, and take it.
+/// The token of `unpark` is not reliable here: a waker that the thread runs before it sleeps may
+/// park too, and take the token.
 #[derive(Debug)]
 pub(crate) struct Parking {
     thread: Thread,
-    /// Unparked, and not awake since then.
+    /// The thread was unparked, and has not woken here since then.
     called: AtomicBool,
     granted: AtomicBool,
-    /// The thread runs wakers of others before it sleeps here, and may wait there.
+    /// The thread runs wakers of others before it sleeps here, and may block in them.
     away: AtomicBool,
 }
 
@@ -36,11 +36,11 @@ impl Parking {
         }
     }
 
-    /// The calling thread's, to wait for a grant that has not come yet.
+    /// The place of the calling thread, without a grant.
     pub(crate) fn take_place() -> Arc<Self> {
         let own = PARKING.try_with(Arc::clone);
-        // At the end of the thread its own may be gone; and it is taken where
-        // a waker that runs while the thread waits asks for a permit.
+        // The thread-local place may be destroyed at the end of the thread. It is in use if a waker
+        // that runs while the thread waits asks for a permit.
         let own = own.ok().filter(|own| Arc::strong_count(own) <= 2);
         let parking = own.unwrap_or_else(|| Arc::new(Self::of_this_thread()));
         parking.granted.store(false, Ordering::Relaxed);
@@ -48,18 +48,19 @@ impl Parking {
         parking
     }
 
-    /// The calling thread, whose place this is, sleeps until woken, until
-    /// `until`, or for no reason; not at all if it was unparked since it was
-    /// last awake here.
+    /// Puts the calling thread, whose place this is, to sleep until it is woken or until `until`.
+    /// It may also wake spuriously. It does not sleep if it was unparked since it last woke here.
     pub(crate) fn park(&self, clock: Clock, until: Option<Time>) {
         if !self.called.load(Ordering::Relaxed) {
             sleep(clock, until);
         }
-        // Why it was unparked is seen under the lock, which is taken next.
+        // The caller looks for the reason under the lock, or with the acquire load of
+        // [`Self::is_granted`].
         self.called.store(false, Ordering::Relaxed);
     }
 
-    /// From now on the thread runs wakers of others. Under the lock of who would unpark it.
+    /// The thread runs wakers of others from now on. The caller holds the lock under which the
+    /// thread would be unparked.
     pub(crate) fn go_away(&self) {
         self.away.store(true, Ordering::Relaxed);
     }
@@ -77,7 +78,7 @@ impl Parking {
         self.thread.unpark();
     }
 
-    /// Says that the grant has come; the thread is to be woken after that.
+    /// Notes the grant. The caller wakes the thread afterwards.
     pub(crate) fn grant(&self) {
         self.granted.store(true, Ordering::Release);
     }
@@ -87,17 +88,19 @@ impl Parking {
     }
 }
 
-/// For a thread that waits as tasks do.
+/// For a thread that waits by polling, as a task does.
 impl Wake for Parking {
     fn wake(self: Arc<Self>) {
         self.unpark();
     }
 }
 
-/// The calling thread sleeps until `until`, until unparked, or for no reason.
+/// Puts the calling thread to sleep until `until` or until it is unparked. It may also wake
+/// spuriously.
 fn sleep(clock: Clock, until: Option<Time>) {
     match until {
-        // The time is taken here: wakers that ran since may have been slow.
+        // Read the clock here, because wakers that ran since `until` was computed may have been
+        // slow.
         Some(until) => sync::park_timeout(Duration::from_nanos(until.nanos_since(clock.now()))),
         None => sync::park(),
     }

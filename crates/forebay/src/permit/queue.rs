@@ -1,4 +1,4 @@
-//! The queue of an I/O group's permits, and how threads wait at it.
+//! The queue of an I/O group's permits, and how threads wait in it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ impl PermitQueue {
         Self { clock: Clock::of_process(), state: Lock::new(State::new(queue, model_version)) }
     }
 
-    /// Grants what may go, after another queue has freed room or the model has
-    /// changed.
+    /// Grants all requests that may be dispatched, after another queue has freed room or the model
+    /// has changed.
     pub(crate) fn poll(&self, group: &GroupState) {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -39,7 +39,7 @@ impl PermitQueue {
         read(&self.lock().queue)
     }
 
-    /// A grant if there can be one at `now`.
+    /// A grant, if one is possible at `now`.
     pub(crate) fn try_admit(
         &self,
         group: &GroupState,
@@ -59,8 +59,7 @@ impl PermitQueue {
         if granted { Ok((ticket, now)) } else { Err(NoGrant::TimedOut) }
     }
 
-    /// A grant, for which the calling thread sleeps until `deadline` at most,
-    /// and since when it has it.
+    /// Waits for a grant, until `deadline` at most. Returns the ticket and the time of the grant.
     pub(crate) fn admit(
         &self,
         group: &GroupState,
@@ -81,7 +80,8 @@ impl PermitQueue {
         self.wait(group, state, (now, &mut wakeups), ticket, deadline)
     }
 
-    /// Sleeps, with the lock released, until the thread's ticket is granted.
+    /// Puts the thread to sleep, with the lock released, until its ticket is granted or `deadline`
+    /// has passed.
     #[inline(never)]
     fn wait<'a>(
         &'a self,
@@ -126,7 +126,7 @@ impl PermitQueue {
         }
     }
 
-    /// The owner of a grant has done its I/O.
+    /// Completes a grant whose I/O has ended.
     pub(crate) fn complete(
         &self,
         group: &GroupState,
@@ -154,7 +154,7 @@ impl PermitQueue {
         self.state.lock_here()
     }
 
-    /// Grants what may go by now, and unlocks.
+    /// Grants all requests that may be dispatched now, and releases the lock.
     pub(super) fn grant_and_release<'a>(
         &'a self,
         group: &GroupState,
@@ -167,8 +167,8 @@ impl PermitQueue {
         self.release(group, state, now, &mut wakeups);
     }
 
-    /// Unlocks, wakes, and goes on granting if there was more than fits into
-    /// one round.
+    /// Releases the lock and carries out the wake-ups. Then it continues to grant, if the wake-ups
+    /// of one round were full.
     #[inline]
     pub(super) fn release<'a>(
         &'a self,
@@ -202,8 +202,8 @@ impl PermitQueue {
     }
 }
 
-/// Queues a request and grants what may go: its ticket, and whether that is
-/// among it.
+/// Queues a request, and grants all requests that may be dispatched. Returns its ticket, and
+/// whether it is granted.
 #[inline(always)]
 pub(super) fn enqueue(
     state: &mut State,

@@ -1,4 +1,4 @@
-//! What is asked of a queue of permits, and why it may say no.
+//! Requests to a queue of permits, and the reasons why one is not granted.
 
 use std::io;
 
@@ -11,17 +11,17 @@ pub(crate) enum NoGrant {
     Timer(io::Error),
 }
 
-/// What a permit is asked for.
+/// A request for a permit.
 #[derive(Clone, Copy)]
 pub(crate) struct PermitRequest {
     pub(crate) class: ClassId,
     pub(crate) access: Access,
     pub(crate) len: u64,
-    /// The caller holds a permit that others may wait for.
+    /// Whether the caller holds a permit, so that the request is nested.
     pub(crate) holder: bool,
 }
 
-/// What permits are asked for at once.
+/// Several requests for one permit.
 #[derive(Clone, Copy)]
 pub(crate) struct BatchRequest<'a> {
     pub(crate) class: ClassId,

@@ -1,4 +1,4 @@
-//! The shared queue and those who wait at it, as the lock guards them.
+//! The shared queue and its waiters, guarded by the lock.
 //!
 //! Decision: `docs/decisions/0022-parked-grants.md`.
 
@@ -17,21 +17,21 @@ use super::wakeups::{Wakeup, Wakeups};
 use crate::messages;
 use crate::sys::waker::KeptWaker;
 
-/// A grant that was parked is forgotten when its place is needed, if it was so
-/// long ago.
+/// The age in nanoseconds from which a parked grant may be forgotten. It is forgotten only if its
+/// place is needed.
 const FORGOTTEN_NANOS: u64 = 1_000_000_000;
 
-/// Timer threads at most. One that runs wakers of others, which may block, keeps no time: then the
-/// next does.
+/// The most timer threads of a queue. A timer thread that runs wakers of others, which may block,
+/// does not own the deadline. Then another one does.
 pub(super) const TIMERS_MAX: usize = 4;
 
-/// Who sleeps until the next deadline, so that the others need not.
+/// The thread that sleeps until the next deadline, so that the others need not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeadlineOwner {
     Nobody,
     /// The blocked thread whose ticket has this index.
     Thread(u32),
-    /// The timer thread that is this one of [`State::timers`].
+    /// The timer thread with this index in [`State::timers`].
     Timer(usize),
 }
 
@@ -41,14 +41,14 @@ pub(super) struct State {
     pub(super) waiters: Waiters,
     pub(super) overflow: Overflow,
     pub(super) batches: Slab<Batch>,
-    /// Timer threads that were started.
+    /// The number of timer threads that were started.
     pub(super) timers_started: usize,
-    /// The parking places of those that run.
+    /// The parking places of the timer threads that run.
     pub(super) timers: ArrayVec<Arc<Parking>, TIMERS_MAX>,
     owner: DeadlineOwner,
-    /// When the owner of the deadline wakes up.
+    /// The time at which the owner of the deadline wakes up.
     armed_until: Time,
-    /// There was no room for more wake-ups: see [`State::grant_ready`].
+    /// Whether granting stopped because the wake-ups were full: see [`State::grant_ready`].
     pub(super) has_more_to_grant: bool,
 }
 
@@ -68,7 +68,8 @@ impl State {
         }
     }
 
-    /// Queues a request and grants what may go: its ticket, and whether that is among it.
+    /// Queues a request, and grants all requests that may be dispatched. Returns its ticket, and
+    /// whether it is granted.
     #[inline(never)]
     pub(super) fn queue_and_grant(
         &mut self,
@@ -81,7 +82,8 @@ impl State {
         Ok((ticket, granted))
     }
 
-    /// Queues a request, if necessary at the place of one that was given up.
+    /// Queues a request. If the queue is full, it takes the place of a forgotten grant, if there is
+    /// one.
     pub(super) fn queue_request(
         &mut self,
         now: Time,
@@ -108,8 +110,8 @@ impl State {
         }
     }
 
-    /// Grants whatever may go now, and returns whether `mine` was among it.
-    /// To be repeated after the wake-ups if [`State::has_more_to_grant`].
+    /// Grants all requests that may be dispatched now, and returns whether `mine` is granted. If it
+    /// sets [`State::has_more_to_grant`], call it again after the wake-ups.
     pub(super) fn grant_ready(
         &mut self,
         now: Time,
@@ -146,12 +148,12 @@ impl State {
         granted
     }
 
-    /// Whether anybody waits for a grant or a place, or has not noticed his grant.
+    /// Whether anybody waits for a grant or a place, or has not noticed a grant.
     pub(super) fn anybody_waits(&self) -> bool {
         self.waiters.any() || !self.overflow.is_empty()
     }
 
-    /// Queues those that wait for a place, as long as there are places.
+    /// Queues the requests that wait for a place, as long as there are free places.
     #[cold]
     fn give_places(&mut self, now: Time, wakeups: &mut Wakeups) {
         while wakeups.has_room()
@@ -169,7 +171,8 @@ impl State {
         }
     }
 
-    /// A request of a batch is granted. Returns whom to wake, if it was the last.
+    /// Notes the grant of a request of a batch. Returns the wake-up of the batch, if it was the
+    /// last request.
     fn grant_member(&mut self, now: Time, ticket: Ticket, batch: usize) -> Option<Wakeup> {
         let Some(waiting) = self.batches.get_mut(batch) else {
             messages::report_invariant("a member of a batch belongs to no batch");
@@ -189,12 +192,12 @@ impl State {
 
     pub(super) fn park(&mut self, now: Time, ticket: Ticket) {
         self.waiters.add_paid(ticket);
-        // Stale only if it was given up: then it has no room to give back.
+        // An error means that the ticket was given up, and has no room to give back.
         let _ = self.queue.park(now, ticket);
     }
 
-    /// What was parked of a batch goes, if each of it has had its turn.
-    /// Whether all of it is in the disk now; else some waits for room.
+    /// Sends the parked requests of a batch to the disk, if each request of the batch has had its
+    /// turn. Returns whether all of them are in the disk now. Otherwise some wait for room.
     pub(super) fn enter(&mut self, now: Time, batch: usize) -> bool {
         let Some(waiting) = self.batches.get_mut(batch) else {
             messages::report_invariant(
@@ -206,12 +209,13 @@ impl State {
             return false;
         }
         waiting.paid = true;
-        // What is refused waits before all others: the first of them last.
+        // A refused request is queued before all others. So the order is reversed, and the first
+        // request is queued last.
         for &ticket in waiting.tickets.iter().rev() {
             if !self.waiters.is_parked(ticket) {
                 continue;
             }
-            // Stale if it was given up before it was parked.
+            // An error means that the ticket was given up before it was parked.
             if self.queue.resume(now, ticket).unwrap_or(true) {
                 self.waiters.add_unnoticed(now, ticket);
             } else {
@@ -222,23 +226,23 @@ impl State {
         waiting.queued == 0
     }
 
-    /// Grants that their tasks have not noticed for longer than a goal give
-    /// their room back, until the tasks are polled.
+    /// Parks grants that their tasks have not noticed for longer than one effective goal. A parked
+    /// grant gives its room back until its task is polled.
     fn park_unnoticed(&mut self, now: Time) {
         while let Some((ticket, _)) = self.waiters.oldest_unnoticed()
             && self.unnoticed_until().is_some_and(|until| until <= now)
         {
             self.waiters.parked(now, ticket);
-            // Stale only if it was given up: then it has no room to give back.
+            // An error means that the ticket was given up, and has no room to give back.
             if self.queue.park(now, ticket).is_err() {
                 return;
             }
         }
     }
 
-    /// Makes place in the table of requests, which is full, by forgetting the
-    /// grant that was parked first: nobody came for it, so its future may
-    /// have been forgotten. Whether there was one.
+    /// Frees a place in the full table of requests, by forgetting the grant that was parked first.
+    /// Its task did not collect it, so its future may be forgotten. Returns whether a place was
+    /// freed.
     pub(super) fn forget_parked(&mut self, now: Time) -> bool {
         let Some((ticket, since)) = self.waiters.oldest_parked() else { return false };
         if now.nanos_since(since) < FORGOTTEN_NANOS {
@@ -249,19 +253,19 @@ impl State {
         true
     }
 
-    /// Until when the oldest unnoticed grant is waited for.
+    /// The time at which the oldest unnoticed grant is parked.
     fn unnoticed_until(&self) -> Option<Time> {
         let (_, since) = self.waiters.oldest_unnoticed()?;
         Some(since.plus_nanos(self.queue.effective_goal().as_nanos_ceil()))
     }
 
-    /// Notes a thread or task to wake that waits here.
+    /// Notes a thread or a task of this queue to wake.
     fn wake(&mut self, wakeups: &mut Wakeups, wakeup: Wakeup) {
         self.queue.note_wake_ups(1);
         wakeups.push(wakeup);
     }
 
-    /// Notes which shards of the group are to be woken.
+    /// Notes the shards of the group to wake.
     #[inline]
     pub(super) fn collect_shards(&mut self, wakeups: &mut Wakeups) {
         while wakeups.has_room() {
@@ -271,8 +275,8 @@ impl State {
         self.has_more_to_grant = true;
     }
 
-    /// Takes a ticket back that waits; returns whether it still did. The waker
-    /// of a task is to be dropped outside the lock.
+    /// Cancels a ticket. Returns whether it still waited, and the waker of its task, to be dropped
+    /// outside the lock.
     pub(super) fn withdraw(&mut self, now: Time, ticket: Ticket) -> (bool, Option<KeptWaker>) {
         let waker = self.waiters.forget(ticket);
         if self.owner == DeadlineOwner::Thread(ticket.index() as u32) {
@@ -281,9 +285,9 @@ impl State {
         (self.queue.cancel(now, ticket), waker)
     }
 
-    /// Sees to it that somebody wakes up when the queue must be polled next.
-    /// `me` is what the calling thread could be, or is, if it is going to
-    /// sleep; then this returns until when.
+    /// Makes sure that a thread wakes up when the queue must be polled next. `me` is the role of
+    /// the calling thread, if it is about to sleep. If the caller becomes the owner of the
+    /// deadline, this returns the time until which it sleeps.
     pub(super) fn arm_deadline(
         &mut self,
         now: Time,
@@ -294,7 +298,7 @@ impl State {
         let looked = [polled, self.unnoticed_until(), self.overflow.retry_at()];
         let due = looked.into_iter().flatten().min();
         if self.owner == me {
-            // It is awake, and decides again.
+            // The owner is awake, so the role is assigned again.
             self.owner = DeadlineOwner::Nobody;
         }
         let due = due?;
@@ -303,7 +307,7 @@ impl State {
         } else if due >= self.armed_until {
             return None;
         } else if let DeadlineOwner::Thread(_) = me {
-            // It is about to sleep, so nobody need be woken for the role.
+            // The calling thread is about to sleep, so it takes the role without a wake-up.
             self.owner = me;
         }
         self.armed_until = due;
@@ -344,7 +348,7 @@ impl State {
         }
     }
 
-    /// A blocked thread, which is there anyway; the timer when there is none.
+    /// The caller if it is a thread, else another blocked thread, else a timer thread.
     fn choose_owner(&self, me: DeadlineOwner) -> DeadlineOwner {
         match (me, self.waiters.newest_thread()) {
             (DeadlineOwner::Thread(_), _) => me,

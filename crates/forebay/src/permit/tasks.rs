@@ -17,18 +17,18 @@ use crate::group::GroupState;
 use crate::sys::waker::KeptWaker;
 use crate::wait_list::WaiterId;
 
-/// What became of a request that a task has begun to wait for.
+/// The state of a request that a task has made.
 pub(crate) enum Started {
     Granted(Ticket),
-    /// The task is woken when it is granted.
+    /// The request is queued. The task is woken at the grant.
     Waits(Ticket),
-    /// The queue is full: the task is woken when there is a grant, or an error.
+    /// The queue is full. The task is woken at the grant or an error.
     WaitsForPlace(WaiterId),
 }
 
 impl PermitQueue {
-    /// Asks for a task, whose `waker` is woken if it has to wait. Where the queue is full it is
-    /// refused, or it waits for a place.
+    /// Makes a request for a task, whose `waker` is woken if it has to wait. If the queue is full,
+    /// the request is refused or waits for a place, if `waits_for_place` is set.
     pub(crate) fn start_task(
         &self,
         group: &Arc<DiskGroup>,
@@ -64,7 +64,8 @@ impl PermitQueue {
         started
     }
 
-    /// The ticket of a request that has waited for a place, once it has one; else `waker` is woken.
+    /// The ticket of a request that waited for a place, once it has one. Until then `waker` is
+    /// woken at the next change.
     pub(crate) fn poll_place(
         &self,
         id: WaiterId,
@@ -79,7 +80,7 @@ impl PermitQueue {
         }
     }
 
-    /// A task is not interested any more in what waits for a place.
+    /// Abandons a request that waits for a place.
     pub(crate) fn abandon_place(&self, group: &GroupState, id: WaiterId) {
         let mut state = self.lock();
         let (ticket, waker) = state.overflow.remove(id);
@@ -90,17 +91,17 @@ impl PermitQueue {
         }
     }
 
-    /// Whether a task has its grant now; else `waker` is woken when it has.
+    /// Whether the task's request is granted. If it is not, `waker` is woken at the grant.
     pub(crate) fn poll_task(&self, group: &GroupState, ticket: Ticket, waker: KeptWaker) -> bool {
         let mut state = self.lock();
-        // What is not needed any more is dropped after the lock is released.
+        // The wakers in `found` are dropped after the lock is released.
         let found = state.waiters.take_grant(ticket, waker);
         if !matches!(found, PollOutcome::Parked) {
             drop(state);
             return matches!(found, PollOutcome::Granted(_));
         }
         let now = self.clock.now();
-        // Stale if it was given up before it was parked.
+        // An error means that the ticket was given up before it was parked.
         let granted = state.queue.resume(now, ticket).unwrap_or(true);
         let waker = if granted { state.waiters.forget(ticket) } else { None };
         self.grant_and_release(group, state, now);
@@ -108,14 +109,14 @@ impl PermitQueue {
         granted
     }
 
-    /// A task is not interested any more: its ticket leaves the queue, or is
-    /// completed if it was granted meanwhile.
+    /// Abandons a request of a task. Its ticket leaves the queue, or is completed if it was already
+    /// granted.
     pub(crate) fn abandon(&self, group: &GroupState, ticket: Ticket) {
         let now = self.clock.now();
         let mut state = self.lock();
         let (waited, _waker) = state.withdraw(now, ticket);
         if !waited {
-            // Done and not failed: the disk has not answered with an error.
+            // The outcome is `Done`, not a failure: the disk has not returned an error.
             if let Ok(completion) = state.queue.complete(now, ticket, Outcome::Done) {
                 group.record(state.queue.shard(), &completion, Some(&state.queue));
             }

@@ -1,4 +1,4 @@
-//! The threads that keep time when all who wait are tasks.
+//! The threads that own the deadline when only tasks wait.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -14,7 +14,8 @@ use crate::sys::library_thread;
 use crate::sys::signals;
 use crate::sys::sync::Builder;
 
-/// Starts a timer thread, if there is none. It sleeps unless it keeps time, and ends with the group.
+/// Starts a timer thread, if there is none. It sleeps while it does not own the deadline, and ends
+/// with the group.
 pub(super) fn start(state: &mut State, group: &Arc<DiskGroup>) -> io::Result<()> {
     if state.timers_started == 0 { start_another(state, group) } else { Ok(()) }
 }
@@ -42,8 +43,8 @@ fn run(group: &Weak<DiskGroup>) {
 }
 
 impl PermitQueue {
-    /// Grants what may go; returns until when the timer thread sleeps, whose place is `parking`. It
-    /// gets its number when it is here for the first time.
+    /// Grants all requests that may be dispatched. Returns the time until which the timer thread at
+    /// `parking` sleeps. The first call adds the thread to the list of timers.
     fn poll_as_timer(
         &self,
         group: &Arc<DiskGroup>,
@@ -60,9 +61,10 @@ impl PermitQueue {
         state.grant_ready(now, None, &mut wakeups);
         let me = (DeadlineOwner::Timer(number), &**parking);
         let until = state.arm_deadline_between(now, me, &mut wakeups);
-        // Where all are in wakers of others, and these block, somebody is to keep time.
+        // All timer threads run wakers of others, which may block. Another one has to own the
+        // deadline.
         if state.timers.iter().all(|timer| timer.is_away()) && state.timers_started < TIMERS_MAX {
-            // Without another one, this one keeps time again when it is back.
+            // If it cannot be started, this thread owns the deadline again when it is back.
             let _ = start_another(&mut state, group);
         }
         self.release(group, state, now, &mut wakeups);

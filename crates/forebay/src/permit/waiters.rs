@@ -1,4 +1,4 @@
-//! Who waits for which ticket.
+//! The waiters of tickets.
 
 use std::mem;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use super::wakeups::Wakeup;
 use crate::messages;
 use crate::sys::waker::KeptWaker;
 
-/// Not in a list.
+/// The index of no ticket: the end of a list.
 const NONE: u32 = u32::MAX;
 
-/// What waits for a ticket.
+/// The waiter of a ticket.
 enum Waiter {
-    /// Nobody: there is no such ticket, or it does not wait here.
+    /// No waiter: there is no such ticket, or it does not wait here.
     Vacant,
     Thread(Arc<Parking>),
     Task(KeptWaker),
-    /// A task whose ticket was granted then, and that has not noticed yet.
+    /// A task that has not noticed its grant, which happened at this time.
     Granted(Time),
-    /// One that has not noticed for so long that its ticket was parked then.
+    /// A task that did not notice its grant, which was parked at this time.
     Parked(Time),
-    /// A batch whose ticket was parked until the rest has been granted.
+    /// A batch whose ticket is parked until the rest of the batch is granted.
     Paid,
-    /// A batch that is incomplete without this ticket.
+    /// A batch that waits for this ticket.
     Batch(usize),
 }
 
-/// Whom a grant concerns.
+/// The waiter to wake for a grant.
 pub(super) enum GrantTarget {
     Nobody,
     One(Wakeup),
@@ -37,34 +37,34 @@ pub(super) enum GrantTarget {
     Batch(usize),
 }
 
-/// What a task finds that looks for its grant. A waker that is not needed is to be dropped outside
-/// the lock.
+/// The state of a ticket when its task polls. A waker in it is no longer needed, and is to be
+/// dropped outside the lock.
 pub(super) enum PollOutcome {
-    /// It has it.
+    /// The ticket is granted.
     Granted(#[expect(dead_code, reason = "held until it may be dropped")] KeptWaker),
-    /// It came late: its ticket is to be taken up again.
+    /// The ticket was parked, because the task polled too late. The caller has to resume it.
     Parked,
-    /// It waits; the waker of before.
+    /// The ticket waits. This is the waker of the previous poll.
     Waits(#[expect(dead_code, reason = "held until it may be dropped")] KeptWaker),
 }
 
 struct Slot {
     ticket: Option<Ticket>,
     waiter: Waiter,
-    /// Neighbours in the list that the waiter is in.
+    /// The neighbours in the waiter's list.
     older: u32,
     newer: u32,
 }
 
-/// Blocked threads, or grants that tasks have not noticed.
+/// A list of the blocked threads, or of the grants that tasks have not noticed.
 #[derive(Clone, Copy)]
 struct List {
     oldest: u32,
     newest: u32,
 }
 
-/// A table by [`Ticket::index`]. It grows to the most that waited at once and
-/// allocates no more after that.
+/// A table of waiters by [`Ticket::index`]. It grows to the largest number of concurrent waiters,
+/// and then allocates no more.
 pub(super) struct Waiters {
     slots: Vec<Slot>,
     threads: List,
@@ -79,36 +79,36 @@ impl Waiters {
         Self { slots: Vec::new(), threads: empty, unnoticed: empty, parked: empty, waiting: 0 }
     }
 
-    /// Whether anybody waits for a grant, or has not noticed his.
+    /// Whether anybody waits for a grant, or has not noticed a grant.
     pub(super) fn any(&self) -> bool {
         self.waiting > 0 || self.unnoticed.oldest != NONE
     }
 
-    /// The calling thread waits for `ticket`.
+    /// Adds the calling thread as the waiter of `ticket`.
     pub(super) fn add_thread(&mut self, ticket: Ticket, parking: Arc<Parking>) {
         self.add(ticket, Waiter::Thread(parking));
         self.waiting += 1;
     }
 
-    /// A task waits for `ticket`.
+    /// Adds a task as the waiter of `ticket`.
     pub(super) fn add_task(&mut self, ticket: Ticket, waker: KeptWaker) {
         self.add(ticket, Waiter::Task(waker));
         self.waiting += 1;
     }
 
-    /// A batch waits for `ticket`.
+    /// Adds a batch as the waiter of `ticket`.
     pub(super) fn add_member(&mut self, ticket: Ticket, batch: usize) {
         self.add(ticket, Waiter::Batch(batch));
         self.waiting += 1;
     }
 
-    /// `ticket` was granted, and its task does not know yet.
+    /// Notes that `ticket` is granted, and that its task has not noticed it.
     pub(super) fn add_unnoticed(&mut self, now: Time, ticket: Ticket) {
         self.add(ticket, Waiter::Granted(now));
     }
 
-    /// Notes that `ticket` was granted, and returns whom to wake for it:
-    /// nobody, if nobody waits in the table.
+    /// Notes that `ticket` is granted. Returns the waiter to wake, which is nobody if the ticket
+    /// has no waiter here.
     pub(super) fn grant(&mut self, now: Time, ticket: Ticket) -> GrantTarget {
         match self.remove(ticket) {
             Waiter::Thread(parking) => {
@@ -128,8 +128,8 @@ impl Waiters {
         }
     }
 
-    /// Whether the task behind `ticket` has its grant, which it takes with
-    /// this. Else `waker` is woken for it.
+    /// The state of `ticket` for its task. A grant is taken out of the table. If the ticket waits,
+    /// `waker` is woken next.
     pub(super) fn take_grant(&mut self, ticket: Ticket, waker: KeptWaker) -> PollOutcome {
         if let Some(Slot { ticket: found, waiter: Waiter::Task(before), .. }) =
             self.slots.get_mut(ticket.index())
@@ -146,7 +146,7 @@ impl Waiters {
         }
     }
 
-    /// The grant that has been unnoticed for longest, and since when.
+    /// The grant that has been unnoticed for the longest time, and the time of the grant.
     pub(super) fn oldest_unnoticed(&self) -> Option<(Ticket, Time)> {
         let slot = self.slots.get(self.unnoticed.oldest as usize)?;
         match (slot.ticket, &slot.waiter) {
@@ -158,18 +158,17 @@ impl Waiters {
         }
     }
 
-    /// The task behind `ticket` does not notice its grant, which is parked.
+    /// Notes that the grant of `ticket` is parked, because its task did not notice it.
     pub(super) fn parked(&mut self, now: Time, ticket: Ticket) {
         self.add(ticket, Waiter::Parked(now));
     }
 
-    /// The batch behind `ticket` is incomplete, and its grant is parked.
+    /// Notes that the grant of `ticket` is parked, because its batch is incomplete.
     pub(super) fn add_paid(&mut self, ticket: Ticket) {
         self.add(ticket, Waiter::Paid);
     }
 
-    /// The grant that was parked first of those that are for want of notice,
-    /// and when.
+    /// The unnoticed grant that was parked first, and the time when it was parked.
     pub(super) fn oldest_parked(&self) -> Option<(Ticket, Time)> {
         let slot = self.slots.get(self.parked.oldest as usize)?;
         match (slot.ticket, &slot.waiter) {
@@ -186,8 +185,8 @@ impl Waiters {
         slot.is_some_and(|slot| matches!(slot.waiter, Waiter::Parked(_) | Waiter::Paid))
     }
 
-    /// Nothing waits for `ticket` any more. The waker of a task is
-    /// returned, to be dropped outside the lock: that can end the task.
+    /// Removes the waiter of `ticket`. Returns the waker of a task, to be dropped outside the lock,
+    /// because the drop can end the task.
     pub(super) fn forget(&mut self, ticket: Ticket) -> Option<KeptWaker> {
         match self.remove(ticket) {
             Waiter::Task(waker) => Some(waker),
@@ -206,8 +205,8 @@ impl Waiters {
         }
     }
 
-    /// The thread that came last, of those that sleep or are about to: the one that will probably
-    /// wait longest.
+    /// The youngest of the threads that sleep or are about to sleep. It will probably wait the
+    /// longest.
     pub(super) fn newest_thread(&self) -> Option<u32> {
         let mut index = self.threads.newest;
         while let Some(Slot { waiter: Waiter::Thread(parking), older, .. }) =
@@ -225,7 +224,7 @@ impl Waiters {
         &mut self.slots[index as usize]
     }
 
-    /// The list that such a waiter is in.
+    /// The list to which such a waiter belongs.
     fn list_of(&mut self, waiter: &Waiter) -> Option<&mut List> {
         match waiter {
             Waiter::Thread(_) => Some(&mut self.threads),
@@ -241,7 +240,7 @@ impl Waiters {
             let vacant = || Slot { ticket: None, waiter: Waiter::Vacant, older: NONE, newer: NONE };
             self.slots.resize_with(ticket.index() + 1, vacant);
         }
-        // One that is there still was forgotten, and its place given away.
+        // A waiter that is still here was forgotten, and its place was given to another ticket.
         if let Some(before) = self.at(index).ticket {
             self.remove(before);
         }

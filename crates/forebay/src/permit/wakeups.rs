@@ -1,4 +1,4 @@
-//! Who is to be woken once the lock is released.
+//! The wake-ups that follow the release of the lock.
 
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::parking::Parking;
 use crate::group::Wakers;
 use crate::sys::waker::{KeptWaker, as_holder};
 
-/// Most wake-ups that one hold of the lock leads to.
+/// The most wake-ups for one hold of the lock.
 const WAKEUPS_MAX: usize = 16;
 
 pub(super) enum Wakeup {
@@ -19,7 +19,8 @@ pub(super) enum Wakeup {
     Shard(ShardId),
 }
 
-/// Collected under the lock, without allocation, and carried out after it.
+/// Wake-ups that are collected under the lock, without allocation, and carried out after its
+/// release.
 pub(super) struct Wakeups(ArrayVec<Wakeup, WAKEUPS_MAX>);
 
 impl Wakeups {
@@ -27,7 +28,8 @@ impl Wakeups {
         Self(ArrayVec::new_const())
     }
 
-    /// Whether there is room for more, alongside the one for the timekeeper.
+    /// Whether there is room for one more, besides the place reserved for the owner of the
+    /// deadline.
     pub(super) fn has_room(&self) -> bool {
         self.0.remaining_capacity() > 1
     }
@@ -36,7 +38,7 @@ impl Wakeups {
         self.0.is_empty()
     }
 
-    /// Whether wakers of others are among them.
+    /// Whether any of them runs a waker of others.
     pub(super) fn any_of_others(&self) -> bool {
         self.0.iter().any(|wakeup| matches!(wakeup, Wakeup::Task(waker) if !waker.is_own()))
     }
@@ -45,15 +47,15 @@ impl Wakeups {
         self.0.push(wakeup);
     }
 
-    /// One that is not dropped: its drop would cost the paths of single permits 30 instructions. It
-    /// is empty at the end of each path.
+    /// Wake-ups that are not dropped, because their drop would cost single permits 30 instructions.
+    /// They are empty at the end of each path.
     pub(super) const fn of_single() -> ManuallyDrop<Self> {
         ManuallyDrop::new(Self::new())
     }
 
     pub(super) fn carry_out(&mut self, shards: &Wakers) {
-        // A waker of others may wait for a permit, for a thread that does, or for the thread that
-        // is to keep time.
+        // A waker of others may wait for a permit, for a thread that waits for one, or for the
+        // owner of the deadline. So it runs last.
         let mut others = ArrayVec::<KeptWaker, WAKEUPS_MAX>::new();
         let mut woken_shards = ArrayVec::<ShardId, WAKEUPS_MAX>::new();
         for wakeup in self.0.drain(..) {
