@@ -63,7 +63,7 @@ use self::unavailable::Unavailable;
 use self::uring::Uring;
 use self::waker::WakeDescriptor;
 
-/// Largest [`EngineConfig::depth_max`].
+/// The largest value of [`EngineConfig::depth_max`].
 pub const DEPTH_MAX: u32 = 16_384;
 
 /// Which backend to use.
@@ -124,13 +124,13 @@ impl Backend {
 pub struct EngineConfig {
     /// Which backend to use; [`BackendChoice::Auto`] unless set.
     pub backend: BackendChoice,
-    /// Most operations in flight, 1 to [`DEPTH_MAX`]; 128 unless set.
+    /// The most operations in flight, 1 to [`DEPTH_MAX`]; 128 unless set.
     pub depth_max: u32,
-    /// Most threads of [`Backend::Threads`] and [`Backend::LinuxAio`], at least 1; 32 unless set. There
-    /// are never more than `depth_max`.
+    /// The most threads of [`Backend::Threads`] and [`Backend::LinuxAio`], at least 1; 32 unless
+    /// set. There are never more than `depth_max`.
     pub threads_max: u32,
-    /// How long dropping the engine waits for operations in flight; 1 s unless
-    /// set. The memory of those that take longer is not freed.
+    /// The time for which dropping the engine waits for operations in flight; 1 s unless set. The
+    /// memory of operations that take longer is not freed.
     pub shutdown_timeout: Duration,
     /// Uses a kernel thread that takes pushed operations without a system call
     /// (`IORING_SETUP_SQPOLL`), and sleeps after it found none for this time, in steps of a
@@ -157,9 +157,9 @@ impl Default for EngineConfig {
 /// Operations run concurrently and complete in any order. An operation that depends on another one
 /// has to wait for its completion.
 ///
-/// Dropping the engine cancels what can be cancelled and waits, up to
-/// [`EngineConfig::shutdown_timeout`], for the rest. Operations pushed since the
-/// last submission may or may not have been executed then.
+/// Dropping the engine cancels operations if possible, and waits for the others for at most
+/// [`EngineConfig::shutdown_timeout`]. Operations that were pushed after the last submission may or
+/// may not have been executed.
 pub struct Engine {
     executor: OfProcess<Executor>,
     depth_max: usize,
@@ -178,7 +178,8 @@ enum Executor {
 }
 
 impl Executor {
-    /// What `config` chooses, and why that is not io_uring where it decides.
+    /// Makes the executor for `config`. With [`BackendChoice::Auto`] it also returns why that is
+    /// not io_uring.
     fn new(config: &EngineConfig) -> io::Result<(Self, Option<String>)> {
         let EngineConfig { depth_max, shutdown_timeout, sqpoll, .. } = *config;
         let threads_max = config.threads_max.min(depth_max);
@@ -216,12 +217,11 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for a setting out of range, or that the chosen backend does
-    /// not know. The reason why there is no
-    /// io_uring, or no linux-aio: with [`BackendChoice::IoUring`] and
-    /// [`BackendChoice::LinuxAio`] any, with [`BackendChoice::Auto`] one that may
-    /// pass, such as a lack of descriptors or of memory, or any where
-    /// [`EngineConfig::sqpoll`] needs a ring.
+    /// `InvalidInput` for a setting that is out of range, or that the chosen backend does not
+    /// support. Otherwise the reason why io_uring or linux-aio is not available.
+    /// [`BackendChoice::IoUring`] and [`BackendChoice::LinuxAio`] return any such reason.
+    /// [`BackendChoice::Auto`] returns only temporary ones, such as a lack of descriptors or
+    /// memory, and with [`EngineConfig::sqpoll`] any reason why there is no ring.
     pub fn new(config: &EngineConfig) -> io::Result<Self> {
         let EngineConfig { depth_max, threads_max, .. } = *config;
         if !(1..=DEPTH_MAX).contains(&depth_max) {
@@ -245,7 +245,7 @@ impl Engine {
         })
     }
 
-    /// What executes the operations.
+    /// The backend that executes the operations.
     pub fn backend(&self) -> Backend {
         match *self.executor {
             Executor::Uring(_) => Backend::IoUring,
@@ -261,18 +261,18 @@ impl Engine {
         self.fallback_reason.as_deref()
     }
 
-    /// Operations pushed whose completions have not been popped.
+    /// The number of pushed operations whose completions have not been popped.
     pub const fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Queues an operation for the next [`Engine::submit_and_wait`]. Makes a system call only when
-    /// a batch of operations is complete, which is then passed to the kernel. `token` comes back
-    /// with the completion; it need not be unique, except for [`Engine::cancel`].
+    /// Queues an operation for the next [`Engine::submit_and_wait`]. It makes a system call only if
+    /// a batch of operations is complete, which is then passed to the kernel. `token` is returned
+    /// with the completion. It need not be unique, except for [`Engine::cancel`].
     ///
     /// # Errors
     ///
-    /// The operation comes back with the reason it was not accepted.
+    /// The operation is returned with the reason why it was not accepted.
     pub fn push(&mut self, token: u64, operation: Operation) -> Result<(), (PushError, Operation)> {
         if let Err(forked) = self.executor.process().check() {
             return Err((forked.into(), operation));
@@ -296,16 +296,15 @@ impl Engine {
     }
 
     /// Passes all pushed operations to the kernel, then sleeps until there is a completion to pop,
-    /// a wake-up, or `timeout` has passed.
+    /// a wake-up comes, or `timeout` has passed.
     ///
-    /// A timeout of zero does not sleep; `None` sets no limit. It may return earlier, for example
-    /// after a signal.
+    /// With a timeout of zero it does not sleep; `None` sets no limit. It may return earlier, for
+    /// example after a signal.
     ///
     /// # Errors
     ///
-    /// When the kernel takes no submissions (`EAGAIN` when it is out of
-    /// memory), or no thread can be started. What was pushed stays queued: the
-    /// call can be repeated.
+    /// The kernel accepts no submissions (`EAGAIN` if it is out of memory), or no thread can be
+    /// started. The pushed operations stay queued, so the call can be repeated.
     pub fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.executor.process().check()?;
         match &mut *self.executor {
@@ -319,15 +318,15 @@ impl Engine {
         }
     }
 
-    /// Finds what has completed, for [`Engine::pop`]. Takes no wake-up: that is
-    /// for the next [`Engine::submit_and_wait`], which it keeps from sleeping.
+    /// Collects completions for [`Engine::pop`]. It does not consume a wake-up, which the next
+    /// [`Engine::submit_and_wait`] does without a sleep.
     pub(crate) fn collect(&mut self) {
         if !self.executor.process().is_here() {
             return;
         }
         match &mut *self.executor {
             Executor::Uring(uring) => uring.collect(),
-            // What is refused here is refused at the next submission, which says so.
+            // An error here recurs at the next submission, which returns it.
             Executor::Aio(aio) => drop(aio.collect()),
             Executor::Threads(threads) => {
                 threads.collect();
@@ -336,8 +335,8 @@ impl Engine {
         }
     }
 
-    /// The next completion of those that the last [`Engine::submit_and_wait`]
-    /// found: a loop that pops all and pushes for each ends.
+    /// The next of the completions that the last [`Engine::submit_and_wait`] found. So a loop that
+    /// pops all completions, and pushes an operation for each, ends.
     pub fn pop(&mut self) -> Option<Completion> {
         self.executor.process().check().ok()?;
         let mut completed = match &mut *self.executor {
@@ -348,15 +347,16 @@ impl Engine {
         }?;
         self.in_flight -= 1;
         if let Ok(len) = completed.result {
-            // SAFETY: the backend says so; one that does nothing has seen to it.
+            // SAFETY: the backend reports that it transferred `len` bytes. The null backend has
+            // initialised them.
             unsafe { completed.operation.set_transferred(len) };
         }
         Some(completed)
     }
 
-    /// Tries to cancel the operation with `token`. It still completes: with `ECANCELED`, or as
-    /// usual if it was too far advanced, which is the rule after it was sent to a disk. Returns
-    /// false if it could not be tried.
+    /// Tries to cancel the operation with `token`. The operation still completes: with `ECANCELED`,
+    /// or as usual if it was too far advanced, which is the rule once it is in the disk. Returns
+    /// false if the cancellation could not be tried.
     pub fn cancel(&mut self, token: u64) -> bool {
         if !self.executor.process().is_here() {
             return false;
@@ -369,12 +369,13 @@ impl Engine {
         }
     }
 
-    /// How often a first attempt without blocking failed. io_uring makes such attempts for reads of
-    /// direct files and for writes; for buffered reads the kernel waits without a thread.
+    /// The number of failed first attempts without blocking. io_uring makes such attempts for reads
+    /// of direct files and for writes. For buffered reads the kernel waits without a thread.
     ///
-    /// With linux-aio they are all reads and writes. With threads they are reads and writes of
-    /// buffered files: direct ones always have a thread. Files of which the kernel knows no such
-    /// attempts, and flushes and the like, are never tried and not counted.
+    /// linux-aio makes them for all reads and writes. The backend of threads makes them for
+    /// buffered files, because requests of direct files always have a thread. Flushes and the like
+    /// are never tried, nor are files for which the kernel does not support such attempts. These
+    /// are not counted.
     pub fn retries(&self) -> Retries {
         match &*self.executor {
             Executor::Uring(uring) => uring.retries,
@@ -399,7 +400,7 @@ impl Engine {
         }
     }
 
-    /// A handle for other threads to end a sleep of this engine.
+    /// A handle with which other threads can end a sleep of this engine.
     pub fn waker(&self) -> EngineWaker {
         EngineWaker::new(Arc::clone(self.descriptor()))
     }

@@ -1,9 +1,9 @@
-//! The backend for places where io_uring is forbidden and linux-aio is not:
-//! direct reads and writes by the kernel, and all else by a pool of threads.
+//! The backend for systems that forbid io_uring but not linux-aio. The kernel does direct reads and
+//! writes, and a pool of threads does all other operations.
 //!
-//! Only direct requests are asynchronous in linux-aio, and those only where the
-//! file system need not wait before the disk has them. So each is asked for
-//! without blocking (`RWF_NOWAIT`), and what would block is done by a thread.
+//! linux-aio is asynchronous only for direct requests, and only if the file system need not wait
+//! before it passes them to the disk. So each request is made without blocking (`RWF_NOWAIT`). A
+//! request that would block is done by a thread.
 
 mod context;
 mod control_block;
@@ -28,34 +28,33 @@ use super::unavailable::Unavailable;
 use super::waker::WakeDescriptor;
 use crate::messages;
 
-/// Queued requests that are submitted at once. As with io_uring, the disk begins
+/// The number of queued requests that are submitted at once. As with io_uring, the disk begins
 /// while the rest of a long round is pushed.
 const SUBMIT_BATCH: usize = 4;
 
-/// Most requests, and most completions, of one system call.
+/// The most requests, and the most completions, of one system call.
 const CALL_MAX: usize = 64;
 
-/// The time after which requests are submitted again that the kernel had no room for.
+/// The time after which requests that found no room in the kernel are submitted again.
 const OFFER_AGAIN_AFTER: Duration = Duration::from_millis(1);
 
-/// A context and the requests that the kernel has.
+/// A context, and the requests that are in the kernel.
 #[derive(Debug)]
 pub(super) struct Aio {
     context: Context,
-    /// What the kernel has, and what is queued for it, by the `data` of its
-    /// control block.
+    /// The requests that are in the kernel or queued for it, by the `data` of their control blocks.
     requests: Slab<Request>,
-    /// Not taken by the kernel yet.
+    /// The requests that the kernel has not accepted yet.
     queued: VecDeque<ControlBlock>,
-    /// Whether the kernel had no room for the first of these.
+    /// Whether the kernel had no room for the first of `queued`.
     is_full: bool,
-    /// Completed and not yet popped.
+    /// Completions that were not popped yet.
     done: VecDeque<Completion>,
-    /// Does what the kernel does not, or not without blocking.
+    /// Does the operations that the kernel cannot do, or not without blocking.
     pool: Threads,
-    /// How often the pool got what the kernel could not do without blocking.
+    /// The number of failed attempts without blocking, which the pool repeated.
     retries: Retries,
-    /// The kernel tells of ends there, whether the engine sleeps or its caller.
+    /// The kernel signals completions to it. The engine or the caller's event loop sleeps on it.
     pub(super) descriptor: Arc<WakeDescriptor>,
     shutdown_timeout: Duration,
 }
@@ -99,8 +98,7 @@ impl Aio {
         })
     }
 
-    /// Queues an operation. Refusals of a batch are left to the next
-    /// submission, which tries it again.
+    /// Queues an operation. If the kernel refuses a batch, the next submission tries it again.
     pub(super) fn push(&mut self, token: u64, mut operation: Operation) {
         let entry = self.requests.vacant_entry();
         let mut segments = Vec::new();
@@ -128,32 +126,33 @@ impl Aio {
         if idle && submitted.is_ok() && timeout != Some(Duration::ZERO) {
             self.sleep(timeout);
         }
-        // First the notification, and then what it was of.
+        // First the notification is taken, and then the completions that it announced.
         self.descriptor.end_sleep();
         let collected = self.collect();
         submitted.and(collected)
     }
 
-    /// Hands what was pushed to the kernel and to the pool.
+    /// Passes the pushed operations to the kernel and to the pool.
     fn submit(&mut self) -> io::Result<()> {
         let submitted = self.submit_requests();
         self.pool.submit()?;
         Ok(submitted?)
     }
 
-    /// Hands what is queued to the kernel, as far as that has room.
+    /// Passes the queued requests to the kernel, as far as it has room.
     fn submit_requests(&mut self) -> Result<(), Errno> {
         self.is_full = false;
         while !self.queued.is_empty() {
             let mut blocks: ArrayVec<*mut ControlBlock, CALL_MAX> =
                 self.queued.iter_mut().take(CALL_MAX).map(ptr::from_mut).collect();
-            // SAFETY: the blocks are borrowed until after the call. The buffers that they name
-            // live on the heap, do not move with their request, and nobody else has them; the
-            // request, which keeps its descriptor open too, stays until its end or is leaked.
+            // SAFETY: the blocks are borrowed until after the call. The buffers and segments that
+            // they point to live on the heap, do not move with their request, and nobody else has
+            // them. The request, which also keeps its descriptor open, stays until its end or is
+            // leaked.
             match unsafe { self.context.submit(&mut blocks) } {
                 Ok(taken) if taken > 0 => drop(self.queued.drain(..taken)),
                 Ok(_) | Err(Errno::AGAIN) => {
-                    // Where nothing is to end, the kernel is short of memory.
+                    // With no request in the kernel, the cause is a lack of memory.
                     self.is_full = self.in_kernel() > 0;
                     return if self.is_full { Ok(()) } else { Err(Errno::AGAIN) };
                 }
@@ -163,8 +162,8 @@ impl Aio {
         Ok(())
     }
 
-    /// The kernel did not take the first of what is queued: a thread meets the
-    /// same error, or none where only the attempt without blocking was wrong.
+    /// Passes the first queued request, which the kernel refused, to the pool. A thread meets the
+    /// same error, or none if only the attempt without blocking was refused.
     fn refused(&mut self, error: Errno) {
         let block = self.queued.pop_front();
         if let Some(request) = block.and_then(|block| self.take(block.data)) {
@@ -172,13 +171,13 @@ impl Aio {
         }
     }
 
-    /// Requests that the kernel has, or whose end is not collected.
+    /// The number of requests in the kernel, including those whose end is not collected.
     fn in_kernel(&self) -> usize {
         self.requests.len() - self.queued.len()
     }
 
-    /// Sleeps until something has ended, a wake-up, or for `timeout`. Not for
-    /// long where requests wait for room: what the kernel has may hang.
+    /// Sleeps until a request ends, a wake-up comes, or `timeout` has passed. The sleep is short
+    /// while requests wait for room, because requests in the kernel may hang.
     fn sleep(&self, timeout: Option<Duration>) {
         let timeout = if self.is_full {
             Some(timeout.map_or(OFFER_AGAIN_AFTER, |timeout| timeout.min(OFFER_AGAIN_AFTER)))
@@ -188,13 +187,13 @@ impl Aio {
         self.descriptor.park_watched(timeout);
     }
 
-    /// Finds what has completed, and gives the pool what it is to do.
+    /// Collects completions, and starts the pool's new operations.
     pub(super) fn collect(&mut self) -> io::Result<()> {
-        // The kernel tells of an end once it can be collected.
+        // The kernel signals an end once it can be collected.
         if self.descriptor.stop_watch() {
             self.collect_events().inspect_err(|_| self.descriptor.watch(true))?;
         }
-        // What is refused here is refused at the next submission, too.
+        // An error here recurs at the next submission, which returns it.
         let _ = self.pool.submit();
         self.pool.collect();
         Ok(())
@@ -205,7 +204,7 @@ impl Aio {
         let mut count = events.len();
         while count == events.len() {
             count = retry_on_intr(|| self.context.completed(&mut events))?;
-            // What has ended makes room.
+            // Each end frees room.
             self.is_full &= count == 0;
             for event in &events[..count] {
                 match self.take(event.data) {
@@ -221,7 +220,7 @@ impl Aio {
         self.requests.try_remove(data as usize)
     }
 
-    /// The end of a request, or of the attempt to do it without blocking.
+    /// Handles the end of a request, or of its attempt without blocking.
     fn ended(&mut self, request: Request, result: i64) {
         let result = usize::try_from(result)
             .map_err(|_| Errno::from_raw_os_error(result.unsigned_abs() as i32));
@@ -242,8 +241,8 @@ impl Aio {
         self.pool.push(token, operation);
     }
 
-    /// Makes the descriptor readable when there is something to do. Where
-    /// requests wait for room that is when another one has ended.
+    /// Makes the descriptor readable when there is something to do. While requests wait for room,
+    /// that is when another request has ended.
     pub(super) fn watch(&mut self) {
         let is_pushed = !self.queued.is_empty() && !self.is_full;
         self.descriptor.watch(is_pushed || !self.done.is_empty() || self.pool.is_busy());
@@ -259,8 +258,8 @@ impl Aio {
         retries
     }
 
-    /// Takes an operation back that neither the kernel nor a thread has: what a
-    /// disk has, linux-aio does not end early.
+    /// Takes back an operation that neither the kernel nor a thread has begun. linux-aio cannot
+    /// cancel requests in the disk.
     pub(super) fn cancel(&mut self, token: u64) -> bool {
         let is_it = |block: &ControlBlock| {
             self.requests.get(block.data as usize).is_some_and(|request| request.token == token)
@@ -275,9 +274,9 @@ impl Aio {
 }
 
 impl Drop for Aio {
-    /// Waits for what the kernel has. What does not end in time is leaked, since
-    /// the kernel may still write to it, and so is the context: the kernel
-    /// destroys none that has requests without waiting for them.
+    /// Waits for the requests in the kernel. Those that do not end in time are leaked, because the
+    /// kernel may still write to their buffers. The context is leaked too, because destroying it
+    /// would wait for them.
     fn drop(&mut self) {
         for block in mem::take(&mut self.queued) {
             self.take(block.data);

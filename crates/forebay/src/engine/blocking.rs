@@ -1,4 +1,4 @@
-//! Executing one operation with ordinary system calls.
+//! Execution of an operation with ordinary system calls.
 
 use std::io::{self, IoSlice, IoSliceMut};
 
@@ -7,8 +7,7 @@ use rustix::io::{pread, preadv, pwrite, pwritev, retry_on_intr};
 
 use super::operation::Operation;
 
-/// Performs `operation`, which [`Operation::check`] has accepted, and waits
-/// for its end.
+/// Executes `operation`, which [`Operation::check`] has accepted, and waits for its end.
 pub(super) fn execute(operation: &mut Operation) -> io::Result<usize> {
     let outcome = match operation {
         Operation::Read { file, offset, buffer, range } => {
@@ -39,7 +38,7 @@ pub(super) fn execute(operation: &mut Operation) -> io::Result<usize> {
     Ok(outcome?)
 }
 
-/// A hole is only punched with the length of the file kept.
+/// The kernel punches holes only if the length of the file is kept.
 pub(super) const PUNCH_HOLE: FallocateFlags =
     FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 

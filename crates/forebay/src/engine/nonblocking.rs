@@ -1,4 +1,4 @@
-//! Executing an operation at once where that takes no waiting for the disk.
+//! Execution of an operation at once, if it does not have to wait for the disk.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -6,11 +6,10 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 
 use super::operation::{Operation, Retries};
 
-/// Performs a read or a write of a buffered file if the page cache allows it
-/// without blocking. `None` when a thread has to do it, which is counted if it
-/// was worth a try.
+/// Executes a read or a write of a buffered file, if the page cache allows it without blocking.
+/// `None` if a thread has to do it. A failed attempt is counted.
 ///
-/// A direct request is not tried: it would wait for the disk all the same.
+/// A direct request is not tried, because it always waits for the disk.
 pub(super) fn execute(operation: &mut Operation, retries: &mut Retries) -> Option<usize> {
     let wanted = operation.transfer_len();
     let (file, op) = operation.transfer()?;
@@ -24,8 +23,9 @@ pub(super) fn execute(operation: &mut Operation, retries: &mut Retries) -> Optio
             file.always_blocks();
             return None;
         }
-        // A part of it, or an error that the thread will meet again. A read of 0 bytes need not be the
-        // end of the file: Linux 5.9 and 5.10 also return 0 for pages that are not in memory.
+        // The transfer is partial, or failed with an error that the thread will meet again. A read
+        // of 0 bytes need not be the end of the file: Linux 5.9 and 5.10 also return 0 for pages
+        // that are not in memory.
         _ => {}
     }
     retries.count(op);

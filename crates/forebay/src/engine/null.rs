@@ -1,4 +1,4 @@
-//! The backend that does nothing, for measuring what surrounds an engine.
+//! The backend that executes nothing, to measure the code around an engine.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,16 +8,16 @@ use std::time::Duration;
 use super::operation::{Completion, Operation};
 use super::waker::WakeDescriptor;
 
-/// Completes every operation when it is submitted, without a system call. Only
-/// an idle wait sleeps.
+/// Completes every operation at its submission, without a system call. Only a wait without
+/// operations sleeps.
 #[derive(Debug)]
 pub(super) struct Null {
     pushed: VecDeque<Completion>,
-    /// How many of the first in `pushed` were submitted. Were they complete
-    /// before, a loop that pushes what it pops would never end.
+    /// The number of submitted operations at the front of `pushed`. If operations completed at the
+    /// push, a loop that pushes what it pops would never end.
     done: usize,
     pub(super) descriptor: Arc<WakeDescriptor>,
-    /// Whether somebody polls the eventfd of `descriptor` between submissions.
+    /// Whether an event loop polls the eventfd of `descriptor` between submissions.
     watched: bool,
 }
 

@@ -12,16 +12,16 @@ use crate::buffer::{IoBuf, IoBufMut, ReadBuf, WriteBuf};
 use crate::sys::fork::Forked;
 use crate::{AlignedBuf, DirectFile};
 
-/// Most buffers of one vectored operation.
+/// The most buffers of one vectored operation.
 pub const SEGMENTS_MAX: usize = 64;
 
-/// Most bytes Linux transfers in one call; a longer request is cut short.
+/// The most bytes that Linux transfers in one call. A longer request is cut short.
 const TRANSFER_LEN_MAX: usize = 0x7fff_f000;
 
-/// One request to the disk, owning everything the kernel needs for it.
+/// One request to the disk, with everything that the kernel needs for it.
 ///
-/// It goes into the engine with [`Engine::push`] and comes back in
-/// [`Completion::operation`], so that a caller can use it again.
+/// It goes into the engine with [`Engine::push`] and is returned in [`Completion::operation`], so
+/// that the caller can reuse it.
 ///
 /// [`Engine::push`]: super::Engine::push
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub enum Operation {
     Read {
         /// The file to read.
         file: DirectFile,
-        /// Where in the file, in bytes.
+        /// The position in the file, in bytes.
         offset: u64,
         /// Receives the data.
         buffer: ReadBuf,
@@ -41,7 +41,7 @@ pub enum Operation {
     Write {
         /// The file to write.
         file: DirectFile,
-        /// Where in the file, in bytes.
+        /// The position in the file, in bytes.
         offset: u64,
         /// Holds the data.
         buffer: WriteBuf,
@@ -52,7 +52,7 @@ pub enum Operation {
     ReadVectored {
         /// The file to read.
         file: DirectFile,
-        /// Where in the file, in bytes.
+        /// The position in the file, in bytes.
         offset: u64,
         /// Receive the data, in this order; 1 to [`SEGMENTS_MAX`] of them.
         buffers: Vec<AlignedBuf>,
@@ -61,12 +61,12 @@ pub enum Operation {
     WriteVectored {
         /// The file to write.
         file: DirectFile,
-        /// Where in the file, in bytes.
+        /// The position in the file, in bytes.
         offset: u64,
         /// Hold the data, in this order; 1 to [`SEGMENTS_MAX`] of them.
         buffers: Vec<AlignedBuf>,
     },
-    /// Makes completed writes durable, with what is needed to read them back
+    /// Makes completed writes durable, with the metadata that is needed to read them back
     /// (`fdatasync`).
     SyncData {
         /// The file to make durable.
@@ -77,7 +77,7 @@ pub enum Operation {
         /// The file to make durable.
         file: DirectFile,
     },
-    /// Reserves disk space for a range, growing the file if it ends earlier.
+    /// Reserves disk space for a range. The file grows if it ends before the end of the range.
     Allocate {
         /// The file to reserve for.
         file: DirectFile,
@@ -104,55 +104,54 @@ pub enum Operation {
     },
     /// Removes a name from its directory.
     Unlink {
-        /// The name. A relative one starts at the working directory that there
-        /// is when it is executed; [`Operation::unlink`] makes it absolute.
+        /// The path of the name. A relative path is resolved at execution, in the working directory
+        /// of that time. [`Operation::unlink`] makes it absolute.
         path: CString,
-        /// Disk space that goes back with it, in bytes: the scheduler's measure
-        /// of what the disk has to do. Zero where the file stays.
+        /// The disk space that the unlink frees, in bytes. The scheduler charges a discard of this
+        /// length. 0 if the file remains, for example under another name.
         len: u64,
     },
 }
 
 impl Operation {
-    /// A [`Operation::Read`] that fills the whole buffer.
+    /// An [`Operation::Read`] that fills the whole buffer.
     pub fn read(file: DirectFile, offset: u64, buffer: impl IoBufMut) -> Self {
         let buffer = ReadBuf::new(buffer);
         let range = 0..buffer.len();
         Self::Read { file, offset, buffer, range }
     }
 
-    /// A [`Operation::Write`] of all initialised bytes of the buffer.
+    /// An [`Operation::Write`] of all initialised bytes of the buffer.
     pub fn write(file: DirectFile, offset: u64, buffer: impl IoBuf) -> Self {
         let buffer = WriteBuf::new(buffer);
         let range = 0..buffer.len();
         Self::Write { file, offset, buffer, range }
     }
 
-    /// An [`Operation::Unlink`] of `path`, a file of `len` bytes. A relative
-    /// path starts at the present working directory, whatever that is when the
-    /// operation is executed.
+    /// An [`Operation::Unlink`] of `path`, a file of `len` bytes. A relative path is resolved in
+    /// the present working directory.
     ///
-    /// It is one discard of `len` bytes, however many those are, because a file can only be
+    /// It is charged as one discard of `len` bytes, however large, because a file can only be
     /// unlinked as a whole. On a file system with online discard the disk gets all of its extents
-    /// at once, some time later. To avoid that others wait for this, punch holes first.
+    /// at once, some time later. To keep others from waiting for that, punch holes first.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` when the path is empty or contains a NUL byte. Those of
-    /// `getcwd(2)` when it is relative.
+    /// `InvalidInput` if the path is empty or contains a NUL byte. Those of `getcwd(2)` if it is
+    /// relative.
     pub fn unlink(path: impl AsRef<Path>, len: u64) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let path = CString::new(path.into_os_string().into_vec())?;
         Ok(Self::Unlink { path, len })
     }
 
-    /// In place of one that is lost: no file system has such a file.
+    /// Takes the place of a lost operation. It has the empty path, which no file has.
     pub(crate) fn nothing() -> Self {
         Self::Unlink { path: CString::default(), len: 0 }
     }
 
-    /// The buffer of a plain read or write: what was handed over, with what
-    /// was read. `None`, and it is dropped, if that was not a `B`.
+    /// The buffer of a plain read or write: the original one, with the bytes that were read. If it
+    /// is not a `B`, it is dropped, and this returns `None`.
     pub fn into_buffer<B: IoBuf>(self) -> Option<B> {
         match self {
             Self::Read { buffer, .. } => buffer.into_inner(),
@@ -161,7 +160,7 @@ impl Operation {
         }
     }
 
-    /// The file of a read or a write, and which of them it is.
+    /// The file of a read or a write, and its direction.
     pub(crate) const fn transfer(&self) -> Option<(&DirectFile, Op)> {
         match self {
             Self::Read { file, .. } | Self::ReadVectored { file, .. } => Some((file, Op::Read)),
@@ -170,8 +169,8 @@ impl Operation {
         }
     }
 
-    /// Bytes that the operation transfers when the kernel does not cut it
-    /// short; zero for an operation that transfers none.
+    /// The number of bytes that the operation transfers, unless the kernel cuts it short. 0 for
+    /// operations that transfer none.
     pub fn transfer_len(&self) -> usize {
         let len = match self {
             Self::Read { range, .. } | Self::Write { range, .. } => range.len(),
@@ -187,17 +186,17 @@ impl Operation {
     ///
     /// # Safety
     ///
-    /// It has, or they were initialised before.
+    /// The backend has transferred them, or they were initialised before.
     pub(super) unsafe fn set_transferred(&mut self, len: usize) {
         if let Self::Read { buffer, range, .. } = self {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees that these bytes are initialised.
             unsafe { buffer.set_filled(range.start, len) };
         }
     }
 
-    /// What a backend may rely on: ranges lie in their buffers, vectors have
-    /// a legal number of segments, and offsets are positions. (An offset of
-    /// all ones would mean "at the cursor of the descriptor" to io_uring.)
+    /// Checks what the backends rely on: ranges are within their buffers, vectors have 1 to
+    /// [`SEGMENTS_MAX`] segments, and offsets are less than 2^63. (io_uring would take an offset of
+    /// all ones as the position of the descriptor.)
     pub(crate) fn check(&self) -> Result<(), PushError> {
         let offset = match self {
             Self::Read { offset, buffer, range, .. } => {
@@ -231,18 +230,18 @@ impl Operation {
 /// A completed operation.
 #[derive(Debug)]
 pub struct Completion {
-    /// What the caller gave to [`Engine::push`](super::Engine::push).
+    /// The token that the caller passed to [`Engine::push`](super::Engine::push).
     pub token: u64,
-    /// Bytes transferred, which can be fewer than asked for (a read ends at
-    /// the end of the file); zero for operations that transfer none. Or the
-    /// kernel's error, `ECANCELED` for a cancelled operation.
+    /// The number of bytes transferred, or the error. It can be less than requested: a read ends at
+    /// the end of the file. 0 for operations that transfer none. The error is `ECANCELED` for a
+    /// cancelled operation.
     pub result: io::Result<usize>,
     /// The operation, with its buffers.
     pub operation: Operation,
 }
 
-/// How often a first attempt without blocking failed, and another thread did the operation: one of
-/// the engine's pool, or of the kernel (`io-wq`).
+/// The number of failed first attempts without blocking. Another thread then did the operation: one
+/// of the engine's pool, or of the kernel (`io-wq`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retries {
     /// Reads of data that was not in memory, or that had to wait for a lock.
@@ -252,7 +251,7 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// Counts a read, or a write.
+    /// Counts a read or a write.
     pub(super) const fn count(&mut self, op: Op) {
         match op {
             Op::Read => self.reads += 1,
@@ -271,19 +270,20 @@ impl AddAssign for Retries {
 /// Why an operation was not accepted.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PushError {
-    /// As many operations are in flight as the engine allows.
+    /// The engine has [`EngineConfig::depth_max`](super::EngineConfig::depth_max) operations in
+    /// flight.
     #[error("the engine is at its depth: pop completions first")]
     Full,
-    /// This is a child of the process that made the engine.
+    /// The process was forked after it made the engine, and this is the child.
     #[error(transparent)]
     Forked(#[from] Forked),
     /// The range is not within the buffer.
     #[error("the range reaches beyond the buffer: shorten it")]
     RangeOutsideBuffer,
-    /// A vectored operation has no buffer or too many.
+    /// A vectored operation has no buffer, or more than [`SEGMENTS_MAX`].
     #[error("a vectored operation takes 1 to {SEGMENTS_MAX} buffers: split it")]
     SegmentCount,
-    /// The offset is beyond what a file can have.
+    /// The offset, or the end of the range, is 2^63 or more.
     #[error("the offset is above 2^63 - 1: no file is that long")]
     OffsetTooLarge,
 }

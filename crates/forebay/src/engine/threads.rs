@@ -1,6 +1,5 @@
-//! The backend for places where io_uring and linux-aio are forbidden, and for
-//! what other backends cannot do: a bounded pool of threads that make blocking
-//! calls.
+//! The backend for systems that forbid io_uring and linux-aio, and for operations that other
+//! backends cannot do: a bounded pool of threads that make blocking calls.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,7 +16,7 @@ use super::waker::WakeDescriptor;
 use crate::sys::lock::Lock;
 use crate::sys::signals;
 
-/// Performs an operation and waits for its end.
+/// Executes an operation and waits for its end.
 type Execute = fn(&mut Operation) -> io::Result<usize>;
 
 #[derive(Debug)]
@@ -29,13 +28,13 @@ struct Job {
 /// The engine's side of the pool.
 #[derive(Debug)]
 pub(super) struct Threads {
-    /// Pushed and not yet shown to the workers.
+    /// Pushed operations that the workers cannot see yet.
     pushed: VecDeque<Job>,
-    /// Completed when they were pushed, without a worker.
+    /// Operations that completed at the push, without a worker.
     at_once: VecDeque<Completion>,
-    /// Completed and not yet popped.
+    /// Completions that were not popped yet.
     done: VecDeque<Completion>,
-    /// Whether somebody polls the eventfd of `descriptor` between submissions.
+    /// Whether an event loop polls the eventfd of `descriptor` between submissions.
     watched: bool,
     pub(super) retries: Retries,
     from_workers: Receiver<Completion>,
@@ -46,13 +45,13 @@ pub(super) struct Threads {
     shutdown_timeout: Duration,
 }
 
-/// What the engine shares with the workers.
+/// The state that the engine shares with the workers.
 #[derive(Debug)]
 struct Pool {
     state: Lock<PoolState>,
-    /// There is a job, or the pool is closed.
+    /// Notified when there is a job, or when the pool is closed.
     work: Condvar,
-    /// The last worker has left.
+    /// Notified when the last worker has left.
     empty: Condvar,
     descriptor: Arc<WakeDescriptor>,
 }
@@ -61,7 +60,7 @@ struct Pool {
 struct PoolState {
     queue: VecDeque<Job>,
     workers: u32,
-    /// Workers that have a job.
+    /// The number of workers that have a job.
     busy: u32,
     closed: bool,
 }
@@ -75,8 +74,8 @@ impl Threads {
         Ok(Self::with_descriptor(WakeDescriptor::new()?, threads_max, shutdown_timeout, execute))
     }
 
-    /// A pool for what another backend cannot do, whose `descriptor` it
-    /// notifies. That one submits, sleeps and collects.
+    /// A pool for the operations that another backend cannot do. It notifies the `descriptor` of
+    /// that backend, which submits, sleeps and collects.
     pub(super) fn with_descriptor(
         descriptor: Arc<WakeDescriptor>,
         threads_max: u32,
@@ -111,7 +110,7 @@ impl Threads {
 
     pub(super) fn push(&mut self, token: u64, mut operation: Operation) {
         match nonblocking::execute(&mut operation, &mut self.retries) {
-            // Not to be popped before the next submission: see `Engine::pop`.
+            // It must not be popped before the next submission: see `Engine::pop`.
             Some(len) => self.at_once.push_back(Completion { token, result: Ok(len), operation }),
             None => self.pushed.push_back(Job { token, operation }),
         }
@@ -131,14 +130,14 @@ impl Threads {
         submitted
     }
 
-    /// Takes a notification, and then what it was of: the other way round, what
-    /// ends in between would not be told of when the engine is watched.
+    /// Takes the notification first, and then the completions. In the other order, a completion in
+    /// between would not be signalled to a watched engine.
     fn end_sleep(&mut self) {
         self.pool.descriptor.end_sleep();
         self.collect();
     }
 
-    /// Has the drop wait for no longer than this.
+    /// Limits the time for which the drop waits.
     pub(super) const fn shut_down_within(&mut self, timeout: Duration) {
         self.shutdown_timeout = timeout;
     }
@@ -157,7 +156,7 @@ impl Threads {
         self.done.pop_front()
     }
 
-    /// Takes a job back that no worker has begun.
+    /// Takes back a job that no worker has begun.
     pub(super) fn cancel(&mut self, token: u64) -> bool {
         let take = |queue: &mut VecDeque<Job>| {
             queue.iter().position(|job| job.token == token).and_then(|index| queue.remove(index))
@@ -170,7 +169,7 @@ impl Threads {
         true
     }
 
-    /// Shows what was pushed to the workers.
+    /// Passes the pushed operations to the workers.
     pub(super) fn submit(&mut self) -> io::Result<()> {
         if self.pushed.is_empty() {
             return Ok(());
@@ -182,9 +181,9 @@ impl Threads {
         for _ in 0..missing.min(self.threads_max - state.workers) {
             match self.spawn_worker(state.workers) {
                 Ok(()) => state.workers += 1,
-                // The threads there are will come to the rest of the queue.
+                // The existing workers do the rest of the queue.
                 Err(_) if state.workers > 0 => break,
-                // They stay where they are, for the next try.
+                // The operations stay pushed until the next submission.
                 Err(error) => return Err(error),
             }
         }
@@ -204,7 +203,7 @@ impl Threads {
         signals::blocked(|| builder.spawn(move || pool.work(&to_engine, execute))).map(drop)
     }
 
-    /// Takes what has completed; how much there is to pop.
+    /// Collects completions. Returns the number of completions to pop.
     pub(super) fn collect(&mut self) -> usize {
         self.done.append(&mut self.at_once);
         self.done.extend(self.from_workers.try_iter());
@@ -213,8 +212,8 @@ impl Threads {
 }
 
 impl Drop for Threads {
-    /// Waits for the calls that have begun; the rest is not done. A call that
-    /// does not end in time keeps its thread and its memory.
+    /// Waits for the calls that have begun. Other jobs are not done. A call that does not end in
+    /// time keeps its thread and its memory.
     fn drop(&mut self) {
         let mut state = self.pool.state.lock();
         state.closed = true;
@@ -229,17 +228,18 @@ impl Drop for Threads {
             state = state.wait_timeout(&self.pool.empty, left).0;
         }
         drop(state);
-        // Buffers may be the program's own: not under the lock.
+        // The program's own buffers may run its code in their drop, so they are dropped without the
+        // lock.
         drop(queue);
     }
 }
 
 impl Pool {
-    /// A worker's life.
+    /// The loop of a worker.
     fn work(&self, to_engine: &Sender<Completion>, execute: Execute) {
         while let Some(Job { token, mut operation }) = self.next_job() {
             let result = execute(&mut operation);
-            // A dropped engine takes nothing: the operation ends here.
+            // If the engine was dropped, the send fails and the operation is dropped here.
             let _ = to_engine.send(Completion { token, result, operation });
             self.state.lock().busy -= 1;
             self.descriptor.notify();
@@ -251,7 +251,7 @@ impl Pool {
         }
     }
 
-    /// Waits for a job; `None` when the pool is closed.
+    /// Waits for a job. `None` if the pool is closed and has no more jobs.
     fn next_job(&self) -> Option<Job> {
         let mut state = self.state.lock();
         while state.queue.is_empty() && !state.closed {

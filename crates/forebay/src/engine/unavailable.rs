@@ -1,21 +1,21 @@
-//! Why a backend cannot be had.
+//! Why a backend is not available.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// Why a backend cannot be had.
+/// Why a backend is not available.
 #[derive(Debug)]
 pub(super) struct Unavailable {
-    /// With what to do about it.
+    /// The error, with its remedy.
     pub(super) error: io::Error,
-    /// Whether this program cannot have it at all: trying again does not help.
+    /// Whether the backend is permanently refused to this program, so that another try does not
+    /// help.
     pub(super) is_refusal: bool,
 }
 
-/// Whether an error of the set-up says that the kernel, or a filter of system
-/// calls, keeps the backend from this program: one of memory or descriptors
-/// passes.
+/// Whether an error of the set-up means that the kernel or a filter of system calls refuses the
+/// backend. A lack of memory or descriptors is temporary.
 pub(super) fn is_forbidden_or_unknown(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::INVAL))

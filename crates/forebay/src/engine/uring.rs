@@ -23,49 +23,48 @@ use super::unavailable::{Unavailable, is_forbidden_or_unknown};
 use super::waker::WakeDescriptor;
 use crate::messages;
 
-/// Marks the completions of the poll for wake-ups. Like [`CANCEL`] it cannot
-/// be the name of a slot: no index is that large.
+/// The `user_data` of completions of the poll for wake-ups. Neither it nor [`CANCEL`] is the id of
+/// a slot, because no index is as large.
 const WAKE: u64 = u64::MAX;
-/// Marks the completions of cancellations.
+/// The `user_data` of completions of cancellations.
 const CANCEL: u64 = u64::MAX - 1;
 
-/// Longer waits end early, far below where the kernel's clock would overflow.
+/// The longest wait, far below the overflow of the kernel's clock. Longer waits end early.
 const WAIT_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Entries that the kernel was too short of memory for are offered again after
-/// so long.
+/// The time after which entries that the kernel had no memory for are submitted again.
 const OFFER_AGAIN_AFTER: Duration = Duration::from_millis(1);
 
-/// Entries that are handed over at once when this many are queued. Waiting for
-/// the whole of a long round leaves the disk idle at its start (17 % fewer
-/// 4 KiB reads at depth 32); one system call per entry costs more processor.
+/// The number of queued entries that are submitted at once. Waiting for the whole of a long round
+/// leaves the disk idle at its start (17 % fewer 4 KiB reads at depth 32). One system call for each
+/// entry costs more CPU time.
 const SUBMIT_BATCH: usize = 4;
 
-/// Most threads for what the kernel cannot do for a ring.
+/// The most threads for operations that the kernel cannot do through a ring.
 const FALLBACK_THREADS_MAX: u32 = 4;
 
-/// A ring and the operations that the kernel has.
+/// A ring, and the operations that are in the kernel.
 pub(super) struct Uring {
-    // Dropped first: the kernel must not use the slots when they go.
+    // Dropped first: the kernel must not use the slots after they are dropped.
     ring: IoUring,
     slots: Slots,
     pub(super) descriptor: Arc<WakeDescriptor>,
-    /// Changes the length of files where the kernel cannot do so for a ring.
+    /// Changes the length of files, if the kernel cannot do so through a ring.
     fallback_pool: Option<Threads>,
-    /// Whether the kernel tells of completions there where the engine is
-    /// watched. Polling the ring itself does not tell of those that it defers.
+    /// Whether the kernel signals completions to the watched eventfd. Polling the ring itself does
+    /// not report deferred completions.
     is_watched: bool,
     /// Whether the poll for wake-ups is in the ring.
     poll_armed: bool,
-    /// Bounded, as the completion queue has to hold their completions.
+    /// The number of cancellations in flight. It is bounded, because the completion queue needs
+    /// room for their completions.
     cancels_in_flight: usize,
-    /// Completions that may still be popped in this round. Those that a push
-    /// brings in wait for the next, or popping and pushing could go on for
-    /// ever.
+    /// The number of completions that may still be popped in this round. Completions that a push
+    /// brings in wait for the next round. Otherwise popping and pushing could go on for ever.
     ready: usize,
     pub(super) retries: Retries,
     shutdown_timeout: Duration,
-    /// How often the kernel was entered.
+    /// The number of system calls that entered the ring.
     #[cfg(test)]
     enters: std::cell::Cell<usize>,
 }
@@ -87,9 +86,9 @@ impl Uring {
         shutdown_timeout: Duration,
         sqpoll: Option<Duration>,
     ) -> io::Result<Self> {
-        // One more entry for the poll for wake-ups. The kernel rounds up to a
-        // power of two and makes the completion queue twice as long: room for
-        // every operation, for as many cancellations, and for that poll.
+        // One more entry for the poll for wake-ups. The kernel rounds the number up to a power of
+        // two, and makes the completion queue twice as long. So it has room for every operation,
+        // for as many cancellations, and for that poll.
         let ring = setup::ring(depth_max + 1, sqpoll)?;
         let descriptor = WakeDescriptor::new()?;
         let fallback_pool = (!setup::truncates(&ring)?).then(|| {
@@ -114,14 +113,14 @@ impl Uring {
             enters: std::cell::Cell::default(),
             ring,
         };
-        // Shows at once whether the kernel lets us enter the ring.
+        // Shows at once whether the kernel allows to enter the ring.
         uring.arm_poll();
         uring.enter_once(1, 0, None)?;
         Ok(uring)
     }
 
-    /// Queues an operation; gives it back when there is no room. Refusals of
-    /// a batch are left to the next submission, which tries it again.
+    /// Queues an operation, or returns it if there is no room. If the kernel refuses a batch, the
+    /// next submission tries it again.
     pub(super) fn push(&mut self, token: u64, operation: Operation) -> Result<(), Operation> {
         if let Some(pool) = &mut self.fallback_pool
             && matches!(operation, Operation::Truncate { .. })
@@ -157,14 +156,13 @@ impl Uring {
         submitted.and(result)
     }
 
-    /// Finds what has completed. What the kernel refuses here it refuses at the
-    /// next submission, too, which says so.
+    /// Collects completions. An error here recurs at the next submission, which returns it.
     pub(super) fn collect(&mut self) {
         let _ = self.enter(0, None);
         self.ready = self.collect_fallback() + self.ring.completion().len();
     }
 
-    /// How much there is to pop that the ring did not do.
+    /// Collects the completions of the fallback pool. Returns the number to pop.
     fn collect_fallback(&mut self) -> usize {
         self.fallback_pool.as_mut().map_or(0, Threads::collect)
     }
@@ -202,8 +200,7 @@ impl Uring {
         }
     }
 
-    /// The end of an operation that the kernel has completed; `None` where it
-    /// goes on with another attempt.
+    /// The completion of an operation that the kernel has ended. `None` if another attempt follows.
     fn end(&mut self, id: SlotId, result: i32) -> Option<Completion> {
         let result = match usize::try_from(result) {
             Ok(len) => Ok(len),
@@ -219,8 +216,8 @@ impl Uring {
         ended.map(|(token, operation)| Completion { token, result, operation })
     }
 
-    /// Begins the attempt that follows one that ended with `error`. The error
-    /// that the operation ends with where there is none.
+    /// Begins the next attempt after one that failed with `error`. If there is none, returns the
+    /// error of the operation.
     fn attempt_again(&mut self, id: SlotId, error: Errno) -> Result<(), Errno> {
         let slot = self.slots.get_mut(id).ok_or(error)?;
         let next = slot.attempt.next(error).ok_or(error)?;
@@ -237,7 +234,7 @@ impl Uring {
         if self.push_slot(id) { Ok(()) } else { Err(Errno::AGAIN) }
     }
 
-    /// Asks the kernel to end the operation with `token` early.
+    /// Asks the kernel to cancel the operation with `token`.
     pub(super) fn cancel(&mut self, token: u64) -> bool {
         let id = self.slots.find(Some(token)).next();
         match id {
@@ -261,8 +258,8 @@ impl Uring {
         self.poll_armed = self.push_entry(&entry);
     }
 
-    /// Puts the entry of a slot into the submission queue. False when there is
-    /// no room even after a submission.
+    /// Puts the entry of a slot into the submission queue. Returns false if there is no room even
+    /// after a submission.
     fn push_slot(&mut self, id: SlotId) -> bool {
         let Some(slot) = self.slots.get_mut(id) else { return false };
         let Some(operation) = &mut slot.operation else { return false };
@@ -270,22 +267,21 @@ impl Uring {
         self.push_entry(&entry.user_data(id.to_bits()))
     }
 
-    /// Puts an entry into the submission queue; submits first when that is
-    /// full. False when there is no room even then.
+    /// Puts an entry into the submission queue. If the queue is full, it submits first. Returns
+    /// false if there is no room even then.
     fn push_entry(&mut self, entry: &squeue::Entry) -> bool {
         if self.ring.submission().is_full() && self.enter(0, None).is_err() {
             return false;
         }
-        // SAFETY: an entry points only into an operation and its segments,
-        // which stay in their slot until the kernel reports the end, or are
-        // leaked. Buffers, paths and segments live on the heap, do not move
-        // with the slot, and nobody else has them; the slot also keeps the
-        // descriptor open. A cancellation points nowhere. What holds
-        // the eventfd that is polled outlives the ring.
+        // SAFETY: an entry points only into an operation and its segments. These stay in their slot
+        // until the kernel reports the end, or are leaked. Buffers, paths and segments live on the
+        // heap, do not move with the slot, and nobody else has them. The slot also keeps the
+        // descriptor open. A cancellation points nowhere. The polled eventfd belongs to
+        // `descriptor`, which outlives the ring.
         unsafe { self.ring.submission().push(entry) }.is_ok()
     }
 
-    /// Hands all queued entries to the kernel and waits for `want` completions.
+    /// Passes all queued entries to the kernel, and waits for `want` completions.
     fn enter(&mut self, want: u32, timeout: Option<Duration>) -> io::Result<()> {
         loop {
             let is_polled = self.ring.params().is_setup_sqpoll();
@@ -298,12 +294,12 @@ impl Uring {
                 return Ok(());
             }
             match self.enter_once(queued, want, timeout) {
-                // An entry was refused, and its completion says why: go on.
+                // The kernel refused an entry and reports why in its completion. Submit the rest.
                 Ok(submitted) if 0 < submitted && submitted < queued => {}
                 Ok(_) => return Ok(()),
                 Err(Errno::TIME | Errno::INTR) => return Ok(()),
-                // The kernel is short of memory, or of room for completions:
-                // what it has must complete first.
+                // The kernel lacks memory, or room for completions. Operations in the kernel must
+                // complete first.
                 Err(Errno::AGAIN | Errno::BUSY) if self.slots.occupied() > queued => {
                     return self.wait_only(want, timeout);
                 }
@@ -312,7 +308,8 @@ impl Uring {
         }
     }
 
-    /// Not for long: the wake-up may be among the entries that were not taken.
+    /// Waits without a submission. The wait is short, because the poll for wake-ups may be among
+    /// the entries that were not taken.
     fn wait_only(&self, want: u32, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map_or(OFFER_AGAIN_AFTER, |timeout| timeout.min(OFFER_AGAIN_AFTER));
         match self.enter_once(0, want, Some(timeout)) {
@@ -321,7 +318,7 @@ impl Uring {
         }
     }
 
-    /// One system call: how many entries the kernel took.
+    /// Makes one system call. Returns the number of entries that the kernel took.
     fn enter_once(
         &self,
         queued: usize,
@@ -331,11 +328,11 @@ impl Uring {
         #[cfg(test)]
         self.enters.set(self.enters.get() + 1);
         let mut flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
-        // An idle shard is not a processor that waits for a disk.
+        // An idle shard must not count as a CPU that waits for I/O.
         flags.set(EnterFlags::NO_IOWAIT, self.ring.params().is_feature_no_iowait());
         if self.ring.params().is_setup_sqpoll() {
-            // SAFETY: there is no other access to the queue meanwhile: nobody
-            // else has this ring, and nothing here keeps a queue of it.
+            // SAFETY: nothing else accesses the queue at this time. Nobody else has this ring, and
+            // this type keeps no borrowed queue of it.
             let queue = unsafe { self.ring.submission_shared() };
             flags.set(EnterFlags::SQ_WAKEUP, queue.need_wakeup());
             flags.set(EnterFlags::SQ_WAIT, queue.is_full());
@@ -344,22 +341,21 @@ impl Uring {
         let args = SubmitArgs::new();
         let args = timespec.as_ref().map_or(args, |timespec| args.timespec(timespec));
         let queued = u32::try_from(queued).unwrap_or(u32::MAX);
-        // SAFETY: EXT_ARG announces the argument given, which lives until the
-        // call returns; what the queued entries point to is held by `slots`.
+        // SAFETY: EXT_ARG announces the argument that is passed, and it lives until the call
+        // returns. `slots` holds everything that the queued entries point to.
         unsafe { self.ring.submitter().enter(queued, want, flags.bits(), Some(&args)) }
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 }
 
-/// Whether the thread of the kernel that takes entries has to be woken, or waited
-/// for.
+/// Whether the kernel thread that takes entries has to be woken, or to be waited for.
 fn must_enter(queue: &squeue::SubmissionQueue<'_>) -> bool {
     queue.need_wakeup() || queue.is_full()
 }
 
 impl Drop for Uring {
-    /// Cancels what is in flight and waits for its end. What does not end in
-    /// time is leaked, since the kernel may still write to it.
+    /// Cancels the operations in flight and waits for their end. Those that do not end in time are
+    /// leaked, because the kernel may still write to their buffers.
     fn drop(&mut self) {
         for id in self.slots.find(None).collect::<Vec<_>>() {
             self.cancel_slot(id);

@@ -1,4 +1,4 @@
-//! Ending the sleep of an engine from another thread.
+//! How another thread ends the sleep of an engine.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,10 +11,10 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 const AWAKE: u8 = 0;
 const ASLEEP: u8 = 1;
 const NOTIFIED: u8 = 2;
-/// Asleep in an event loop of the caller's.
+/// The caller's event loop sleeps on the descriptor.
 const WATCHED: u8 = 3;
 
-/// Wakes the engine it came from; can be cloned and used from any thread.
+/// Wakes the engine that made it. It can be cloned and used from any thread.
 #[derive(Clone, Debug)]
 pub struct EngineWaker {
     descriptor: Arc<WakeDescriptor>,
@@ -25,12 +25,11 @@ impl EngineWaker {
         Self { descriptor }
     }
 
-    /// Ends a running or the next [`Engine::submit_and_wait`]. What this
-    /// thread did before is visible to the engine's thread afterwards.
+    /// Ends a running [`Engine::submit_and_wait`], or the next one. What this thread did before is
+    /// visible to the engine's thread afterwards.
     ///
-    /// Costs one atomic operation while the engine is awake; only the first
-    /// call during a sleep makes a system call. Does nothing once the engine
-    /// is dropped.
+    /// It costs one atomic operation while the engine is awake. Only the first call during a sleep
+    /// makes a system call. It has no effect once the engine is dropped.
     ///
     /// [`Engine::submit_and_wait`]: super::Engine::submit_and_wait
     pub fn wake(&self) {
@@ -38,18 +37,17 @@ impl EngineWaker {
     }
 }
 
-/// A sleeper's state, and the means to end the sleep: an eventfd that the
-/// sleeper polls.
+/// The state of a sleeper, and the eventfds that it polls.
 ///
-/// The read-modify-writes of one variable have one order, so a notification
-/// either comes before the sleep, which then does not begin, or finds the
-/// sleeper and ends it: none is lost.
+/// All read-modify-write operations on one atomic variable have one total order. So a notification
+/// comes before the sleep, which then does not begin, or it finds the sleeper and ends the sleep.
+/// No notification is lost.
 #[derive(Debug)]
 pub(super) struct WakeDescriptor {
     state: AtomicU8,
-    /// Ends a sleep of the engine.
+    /// Ends a sleep in the engine.
     eventfd: OwnedFd,
-    /// Ends a sleep elsewhere.
+    /// Ends a sleep in the caller's event loop.
     watched: OwnedFd,
 }
 
@@ -63,8 +61,8 @@ impl WakeDescriptor {
     }
 
     pub(super) fn notify(&self) {
-        // Even when a notification is pending: the engine must see what this
-        // thread did before, and only a write of ours gives it that.
+        // The swap is needed even if a notification is pending. Only a write by this thread makes
+        // its earlier writes visible to the engine.
         match self.state.swap(NOTIFIED, Ordering::AcqRel) {
             ASLEEP => signal(&self.eventfd),
             WATCHED => signal(&self.watched),
@@ -72,8 +70,8 @@ impl WakeDescriptor {
         }
     }
 
-    /// Announces the sleep. False when a notification is pending: then there
-    /// must be none.
+    /// Announces a sleep. Returns false if a notification is pending, and the caller must not sleep
+    /// then.
     pub(super) fn begin_sleep(&self) -> bool {
         self.change_from_awake(ASLEEP)
     }
@@ -82,21 +80,20 @@ impl WakeDescriptor {
         self.state.compare_exchange(AWAKE, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// The descriptor to poll in a sleep elsewhere.
+    /// The descriptor for the caller's event loop.
     pub(super) fn watched(&self) -> BorrowedFd<'_> {
         self.watched.as_fd()
     }
 
-    /// Announces a sleep elsewhere, which ends at once when there is something
-    /// to do already: `busy`, or a notification.
+    /// Announces a sleep in the caller's event loop. The sleep ends at once if there is something
+    /// to do: `busy`, or a notification.
     pub(super) fn watch(&self, busy: bool) {
         if !self.change_from_awake(WATCHED) || busy {
             signal(&self.watched);
         }
     }
 
-    /// Makes the descriptor of a sleep elsewhere unreadable again. Whether it was
-    /// readable.
+    /// Makes the descriptor of the event loop unreadable. Returns whether it was readable.
     pub(super) fn stop_watch(&self) -> bool {
         clear(&self.watched)
     }
@@ -106,8 +103,8 @@ impl WakeDescriptor {
         self.state.swap(AWAKE, Ordering::AcqRel);
     }
 
-    /// Sleeps until notified or for `timeout`, or ends early on a signal; `None`
-    /// is without limit.
+    /// Sleeps until a notification, for at most `timeout`, or without a limit for `None`. A signal
+    /// ends the sleep early.
     pub(super) fn park(&self, timeout: Option<Duration>) {
         if self.begin_sleep() {
             poll(&self.eventfd, timeout);
@@ -116,8 +113,8 @@ impl WakeDescriptor {
         self.end_sleep();
     }
 
-    /// Sleeps in the same way until the descriptor of a sleep elsewhere is
-    /// readable, which others than wakers may make it too.
+    /// Sleeps until the descriptor of the event loop is readable. The kernel may make it readable
+    /// too, not only wakers.
     pub(super) fn park_watched(&self, timeout: Option<Duration>) {
         if self.change_from_awake(WATCHED) {
             poll(&self.watched, timeout);
@@ -136,17 +133,17 @@ fn signal(eventfd: &OwnedFd) {
     let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
 }
 
-/// Makes an eventfd unreadable; it may be so already. Whether it was readable.
+/// Makes an eventfd unreadable. Returns whether it was readable.
 fn clear(eventfd: &OwnedFd) -> bool {
     rustix::io::read(eventfd, &mut [0; 8]).is_ok()
 }
 
-/// Waits until an eventfd is readable, or for `timeout`, or less on a signal.
+/// Waits until an eventfd is readable, for at most `timeout`. A signal ends the wait early.
 fn poll(eventfd: &OwnedFd, timeout: Option<Duration>) {
-    // A time too long to represent is no limit.
+    // A timeout that is too long to represent is no limit.
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
     let mut fds = [PollFd::new(eventfd, PollFlags::IN)];
-    // Whatever ends the sleep, the caller looks what there is to do.
+    // The caller looks for work, whatever ended the sleep.
     let _ = rustix::event::poll(&mut fds, timeout.as_ref());
 }
 

@@ -1,5 +1,5 @@
-//! Operations as the driver's commands: what they ask of the disk, and how they
-//! are cut into parts and made whole again.
+//! Operations as commands of the driver: their cost, and how they are split into parts and joined
+//! again.
 
 use std::io;
 use std::ops::Range;
@@ -20,7 +20,7 @@ impl Command for Operation {
             Self::Read { .. } | Self::ReadVectored { .. } => Op::Read,
             Self::SyncData { .. } | Self::SyncAll { .. } => Op::Flush,
             Self::PunchHole { .. } | Self::Unlink { .. } => Op::Discard,
-            // A change of metadata is a small write.
+            // Changes of metadata are charged as small writes.
             _ => Op::Write,
         }
     }
@@ -145,14 +145,14 @@ impl Command for Operation {
     }
 }
 
-/// Where a buffer is cut whose `range` is cut after `at` bytes, and the range of
-/// the rest.
+/// Splits `range` after `at` bytes. Returns the position in the buffer at which to split it, and
+/// the range of the rest.
 fn split_range(range: &Range<usize>, at: u64) -> Option<(usize, Range<usize>)> {
     let cut = range.start + usize::try_from(at).ok()?;
     Some((cut, 0..range.end.checked_sub(cut)?))
 }
 
-/// The buffers from byte `at` on, and whether the first was cut.
+/// Splits off the buffers from byte `at` on. Returns them, and whether the first one was split.
 fn split_vector(buffers: &mut Vec<AlignedBuf>, at: u64) -> Option<(Vec<AlignedBuf>, bool)> {
     let mut left = usize::try_from(at).ok()?;
     let mut whole = 0;

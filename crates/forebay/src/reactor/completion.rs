@@ -43,7 +43,7 @@ impl Completion {
             driven;
         Self {
             id,
-            // No more than the length of a buffer.
+            // The number is at most the length of a buffer.
             result: result.map(|bytes| bytes as usize),
             operation: command,
             queue_nanos: dispatched.nanos_since(enqueued),

@@ -1,4 +1,4 @@
-//! Errors of making a shard and of submitting operations.
+//! Errors from making a shard and from submitting operations.
 
 use std::io;
 
@@ -12,7 +12,8 @@ use crate::validation::RequestError;
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
-    /// The disk has as many queues as it may have.
+    /// The I/O group has no place for another queue: see
+    /// [`shards_max`](crate::SchedulerBuilder::shards_max).
     #[error(
         "the disk `{disk}` has as many queues as it may have ({}): allow more with \
          SchedulerBuilder::shards_max",
@@ -21,10 +22,10 @@ pub enum ShardError {
     NoShard {
         /// The disk.
         disk: String,
-        /// How many there may be.
+        /// The limit of queues.
         full: GroupFull,
     },
-    /// The engine cannot be made as configured.
+    /// The engine cannot be made with this configuration.
     #[error("no I/O engine: {0}")]
     Engine(#[from] io::Error),
 }
@@ -36,17 +37,17 @@ pub enum SubmitError {
     /// The queue is full.
     #[error("the I/O queue is full: wait until some of its requests have ended")]
     Full,
-    /// This is a child of the process that made the shard.
+    /// The process was forked after it made the shard, and this is the child.
     #[error(transparent)]
     Forked(#[from] Forked),
-    /// It is not cut into parts, or not into enough, and takes the disk more
-    /// than 60 s.
+    /// A piece of the operation takes the disk more than 60 s. The operation is not split, or not
+    /// into enough parts.
     #[error(
         "a {op:?} of {len} bytes in one piece takes the disk more than {} s: split it",
         REQUEST_COST_MAX.as_nanos_ceil() / 1_000_000_000
     )]
     TooCostly {
-        /// What is asked of the disk.
+        /// The operation as the scheduler charges it.
         op: Op,
         /// The length of the piece, in bytes.
         len: u64,
@@ -54,16 +55,16 @@ pub enum SubmitError {
     /// The class was removed.
     #[error("the class was removed: submit in another class")]
     ClassRemoved,
-    /// The class is of another scheduler.
+    /// The class belongs to another scheduler.
     #[error("the class `{class}` belongs to another scheduler: use one of the disk's")]
     OtherScheduler {
-        /// Its name.
+        /// The name of the class.
         class: String,
     },
-    /// No disk could execute it: a buffer is not aligned, or a range is invalid.
+    /// The request is invalid on any disk: a buffer is not aligned, or a range is invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The engine cannot do this.
+    /// The engine did not accept the operation.
     #[error(transparent)]
     Operation(#[from] PushError),
 }

@@ -1,5 +1,4 @@
-//! One thread's I/O queues, and the engine that executes what they let through: operations on
-//! their way from their submission to their completion.
+//! A thread's I/O queues, and the engine that executes the dispatched operations.
 
 mod command;
 mod completion;
@@ -22,38 +21,37 @@ use crate::events::Event;
 use crate::messages;
 use crate::sys::clock::Clock;
 
-/// After this many completions the disk gets new requests before the next ones
-/// are taken: it shall not wait for all of a long turn.
+/// The number of completions after which waiting requests are dispatched, so that the disk does not
+/// wait until all completions are handled.
 const COMPLETIONS_AT_ONCE: usize = 4;
 
-/// A queue that waits for room in the window and has nothing in the disk looks
-/// after so long whether permits that were forgotten hold the room.
+/// The time after which a queue that waits for room in the window, and has nothing in the disk,
+/// checks for forgotten permits.
 const RECHECK_AFTER: Duration = Duration::from_millis(100);
 
-/// After so long elsewhere the engine is asked what has come back before the
-/// queues are asked what is overdue.
+/// The time in nanoseconds after which a thread that was elsewhere collects completions before it
+/// checks for overdue requests.
 const AWAY_NANOS: u64 = 5_000_000;
 
-/// What is called after each dispatch, with the class of what went: to queue
-/// the next of it.
+/// Called after each dispatch with the class of the request, to queue the next one of that class.
 pub(crate) type Refill<'a> = &'a mut dyn FnMut(&mut Reactor, QueueClass);
 
 /// The I/O queues of a shard, their engine, and the operations in all of them.
 #[derive(Debug)]
 pub(crate) struct Reactor {
-    // The engine goes first: what it has is in the disk.
+    // The engine is dropped first, because its operations are in the disk.
     engine: Engine,
     queues: Queues,
     groups: DiskGroups,
     clock: Clock,
-    /// When what comes back now was not back yet.
+    /// A time at which the completions that are taken next had not come back.
     looked_at: Time,
-    /// Of the bugs that the driver counts, those that were reported.
+    /// The number of bugs of the driver that were reported.
     bugs_reported: u64,
 }
 
 impl Reactor {
-    /// The outer error is the engine's.
+    /// The outer error is that of the engine.
     pub(crate) fn new(
         groups: DiskGroups,
         config: &EngineConfig,
@@ -72,7 +70,7 @@ impl Reactor {
         Ok(Ok(Self { engine, queues, groups, clock, looked_at: Time::ZERO, bugs_reported: 0 }))
     }
 
-    /// Queues an operation that was made at `now` or before.
+    /// Queues an operation that was made at or before `now`.
     pub(crate) fn submit(
         &mut self,
         now: Time,
@@ -91,25 +89,25 @@ impl Reactor {
         timeout: Option<Duration>,
         refill: Refill<'_>,
     ) -> io::Result<()> {
-        // What has come back while the thread was elsewhere makes room, and must
-        // not be taken for what the disk keeps.
+        // Operations that completed while the thread was elsewhere free room, and must not be taken
+        // for overdue ones.
         let now = self.now();
         let away = now.nanos_since(self.looked_at);
         if away >= AWAY_NANOS {
-            // A ring tells of what has completed only when it is asked.
+            // A ring reports completions only when it is entered.
             self.engine.collect();
         }
         self.reap(now, refill);
         let slept = self.sleep(now, timeout);
-        // What has completed is taken even where nothing new can be submitted.
-        // It has ended the sleep, or came while the thread was elsewhere.
+        // Completions are taken even if nothing new can be submitted. They ended the sleep, or came
+        // while the thread was elsewhere.
         let now = self.now();
         self.looked_at = Time::from_nanos(now.as_nanos().saturating_sub(away));
         self.collect(now, refill);
         slept
     }
 
-    /// Sends to the disk what may go.
+    /// Sends the requests that may be dispatched to the disk.
     pub(crate) fn dispatch(&mut self, now: Time, refill: Refill<'_>) {
         while let Some(dispatch) = self.queues.driver.poll_unsent() {
             if !self.send(dispatch.part) {
@@ -126,12 +124,12 @@ impl Reactor {
         }
     }
 
-    /// This number of threads or tasks was woken for requests of the reactor.
+    /// Notes that `count` threads or tasks were woken for requests of the reactor.
     pub(crate) fn note_wake_ups(&mut self, count: u64) {
         self.queues.driver.note_wake_ups(count);
     }
 
-    /// Gives a part to the engine; false if it takes none now.
+    /// Passes a part to the engine. Returns false if the engine is full.
     fn send(&mut self, part: PartId) -> bool {
         let Some(command) = self.queues.driver.take(part) else { return true };
         match self.engine.push(part.to_bits(), command) {
@@ -143,8 +141,7 @@ impl Reactor {
         }
     }
 
-    /// Hands everything to the kernel, and sleeps unless there is something to
-    /// do already.
+    /// Passes all pushed operations to the kernel, and sleeps unless there is a completion already.
     pub(crate) fn sleep(&mut self, now: Time, timeout: Option<Duration>) -> io::Result<()> {
         let needed = self.timeout(now);
         let timeout = match (timeout, needed) {
@@ -159,7 +156,7 @@ impl Reactor {
         self.engine.submit_and_wait(timeout)
     }
 
-    /// All are counted, and the first is logged.
+    /// Counts all new bugs, and logs the first one.
     #[cold]
     fn report_bugs(&mut self, bugs: u64) {
         let before = std::mem::replace(&mut self.bugs_reported, bugs);
@@ -174,7 +171,7 @@ impl Reactor {
         ));
     }
 
-    /// Takes what has completed; the disk gets new requests in between.
+    /// Handles completions, and dispatches requests in between.
     pub(crate) fn collect(&mut self, now: Time, refill: Refill<'_>) {
         self.queues.stopped_by_others().for_each(|group| group.poll_permits());
         self.reap(now, refill);
@@ -215,7 +212,7 @@ impl Reactor {
     }
 }
 
-/// What the shard's owner may look at.
+/// What the shard's owner can read or do.
 impl Reactor {
     pub(crate) fn now(&self) -> Time {
         self.clock.now()
@@ -233,23 +230,23 @@ impl Reactor {
         self.queues.driver.len()
     }
 
-    /// The I/O groups that it has queues in.
+    /// The I/O groups of its queues.
     pub(crate) fn groups(&self) -> &DiskGroups {
         &self.groups
     }
 
-    /// The queue that such requests are in.
+    /// The queue for requests with this operation.
     pub(crate) fn queue(&self, op: Op) -> &IoQueue {
         self.queues.driver.queue(self.groups.number_of(op))
     }
 
-    /// Requests of `class` that wait in its queue.
+    /// The number of requests of `class` that wait in its queue.
     pub(crate) fn queued(&self, class: QueueClass) -> u32 {
         let counters = self.queues.driver.queue(class.queue).class(class.id);
         counters.map_or(0, |counters| counters.queued)
     }
 
-    /// Disk time of a request, in nanoseconds.
+    /// The disk time of a request, in nanoseconds.
     pub(crate) fn cost(&self, op: Op, len: u64) -> u64 {
         self.queue(op).cost(op, len).as_nanos_ceil()
     }
@@ -258,7 +255,7 @@ impl Reactor {
         &self.engine
     }
 
-    /// Everything that was requested again where it may block.
+    /// The counters of all operations that were repeated and may then block.
     fn retries(&self) -> Retries {
         let mut retries = self.engine.retries();
         retries += self.queues.driver.counters().transient_errors.into();

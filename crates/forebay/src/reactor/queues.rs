@@ -11,12 +11,12 @@ use crate::engine::{Engine, Operation, Retries};
 use crate::permit::DiskGroup;
 use crate::sys::clock::Clock;
 
-/// A shard's queues in the I/O groups of its disk, with their driver, and what
-/// the others of each group know of them.
+/// A shard's queues in the I/O groups of its disk, their driver, and what they publish to each
+/// group.
 #[derive(Debug)]
 pub(super) struct Queues {
     pub(super) driver: Driver<Operation>,
-    /// By the numbers of the queues.
+    /// The groups, by the numbers of the queues.
     groups: Box<[JoinedGroup]>,
 }
 
@@ -28,7 +28,8 @@ struct JoinedGroup {
 }
 
 impl Queues {
-    /// A queue in each of `groups`. `engine` executes their requests, at most `depth_max` at once.
+    /// Joins each of `groups` with a queue. `engine` executes at most `depth_max` of their requests
+    /// at once.
     pub(super) fn join(
         groups: &DiskGroups,
         engine: &Engine,
@@ -51,12 +52,12 @@ impl Queues {
         Ok(queues)
     }
 
-    /// How many queues there are.
+    /// The number of queues.
     pub(super) const fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// Takes over a model that has changed.
+    /// Takes over the disk model if it has changed.
     pub(super) fn renew_model(&mut self, queue: usize) {
         let JoinedGroup { group, model_version, .. } = &mut self.groups[queue];
         if let Some(model) = group.newer_model(model_version) {
@@ -64,14 +65,14 @@ impl Queues {
         }
     }
 
-    /// Makes the others poll that wait for what a queue has freed.
+    /// Wakes the shards that wait for room that a queue has freed.
     pub(super) fn wake_others(&mut self, queue: usize) {
         while let Some(shard) = self.driver.poll_wake(queue) {
             self.groups[queue].group.wakers.wake(shard);
         }
     }
 
-    /// As [`Driver::handle_completion`]; a part that has ended is counted.
+    /// [`Driver::handle_completion`], which also counts the part if it has ended.
     pub(super) fn handle_completion(
         &mut self,
         now: Time,
@@ -85,7 +86,7 @@ impl Queues {
         driver.handle_completion(now, looked_at, part, result, operation, ended);
     }
 
-    /// As [`Driver::cancel`]; `engine` is asked to cancel what it has.
+    /// [`Driver::cancel`], which asks `engine` to cancel parts in the disk.
     pub(super) fn cancel(&mut self, now: Time, id: OperationId, engine: &mut Engine) -> bool {
         let Self { driver, groups } = self;
         driver.cancel(now, id, |part| match part {
@@ -111,8 +112,8 @@ impl Queues {
         }
     }
 
-    /// The I/O groups where only others can free the room that the shard's
-    /// queue waits for.
+    /// The I/O groups whose window stops the shard's queue while the queue has nothing in the disk.
+    /// Only others can free that room.
     pub(super) fn stopped_by_others(&self) -> impl Iterator<Item = &Arc<DiskGroup>> {
         let is_stopped = |queue: &IoQueue| {
             queue.blocked() == Some(Blocked::Window) && queue.counters().in_disk == 0
@@ -133,14 +134,14 @@ impl JoinedGroup {
     }
 }
 
-/// For each queue: the first one reports the counters of all.
+/// One value for each queue: the first queue reports all counters, the others none.
 fn first_queue_only(retries: Retries) -> impl Iterator<Item = Retries> {
     std::iter::once(retries).chain(std::iter::repeat(Retries::default()))
 }
 
 impl Drop for Queues {
-    /// Nobody wakes it any more; then the queues leave, and make the others
-    /// poll that wait for what they held.
+    /// Removes the wakers first. Then the queues leave, and wake the shards that wait for their
+    /// room.
     fn drop(&mut self) {
         for JoinedGroup { group, shard, .. } in &self.groups {
             group.wakers.remove(*shard);

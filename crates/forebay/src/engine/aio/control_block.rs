@@ -1,4 +1,4 @@
-//! Translating reads and writes into the kernel's control blocks.
+//! Conversion of reads and writes into the kernel's control blocks.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -19,7 +19,7 @@ const FLAG_RESFD: u32 = 1;
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub(super) struct ControlBlock {
-    /// Comes back with the end of the request.
+    /// Returned with the end of the request.
     pub(super) data: u64,
     #[cfg(target_endian = "little")]
     key: u32,
@@ -38,12 +38,11 @@ pub(super) struct ControlBlock {
 }
 
 impl ControlBlock {
-    /// That of `operation`, if it is a read or a write, to be done without blocking the caller. The
-    /// kernel signals its end to the eventfd `notified`.
+    /// The control block for `operation`, if it is a read or a write. It does not block the caller,
+    /// and the kernel signals its end to the eventfd `notified`.
     ///
-    /// It names the operation's buffers and `segments`, which must stay where
-    /// they are: buffers until the request has ended, segments until the kernel
-    /// has the request.
+    /// It points to the operation's buffers and to `segments`, which must stay where they are:
+    /// buffers until the request has ended, segments until the kernel has accepted the request.
     pub(super) fn new(
         operation: &mut Operation,
         segments: &mut Vec<Segment>,
@@ -76,7 +75,7 @@ impl ControlBlock {
             fd: number(file.as_fd()),
             buffer: buffer as u64,
             len: len as u64,
-            // `Operation::check` has seen to it that it is a position.
+            // `Operation::check` has ensured that the offset is less than 2^63.
             offset: offset.cast_signed(),
             flags: FLAG_RESFD,
             notified: number(notified),
@@ -84,7 +83,7 @@ impl ControlBlock {
         })
     }
 
-    /// Of one that ends when something can be read from `file`.
+    /// The control block of a request that ends when `file` is readable.
     #[cfg(test)]
     pub(super) fn poll(file: &crate::DirectFile, data: u64) -> Self {
         const POLL: u16 = 5;

@@ -1,4 +1,4 @@
-//! Explaining why there is no context of linux-aio.
+//! Explanations of why linux-aio is not available.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use crate::engine::unavailable::{Unavailable, is_forbidden_or_unknown};
 
-/// What an error of the set-up means, and what to do about it.
+/// The meaning of an error of the set-up, with its remedy.
 pub(super) fn unavailable(error: &io::Error) -> Unavailable {
     let is_used_up = Errno::from_io_error(error) == Some(Errno::AGAIN);
     Unavailable {

@@ -1,9 +1,9 @@
-//! Reads and writes that the kernel is first asked to execute without blocking.
+//! Reads and writes that the kernel first tries to execute without blocking.
 //!
-//! The kernel tries that by itself with each of them, and hands what would block over to a thread
-//! of its own (`io-wq`), without a word. With `RWF_NOWAIT` the first step is the same, and its
-//! failure is reported: the engine counts it, and asks for such a thread. An operation that does
-//! not block costs no more than without; one that does costs a submission more.
+//! The kernel always tries this first. It passes operations that would block to a thread of its own
+//! (`io-wq`), and does not report it. With `RWF_NOWAIT` the first step is the same, but its failure
+//! is reported. The engine counts the failure, and asks for such a thread. This costs nothing for
+//! an operation that does not block, and one more submission for an operation that does.
 
 use forebay_core::Op;
 use io_uring::squeue::Flags;
@@ -11,23 +11,23 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::engine::operation::Operation;
 
-/// How the kernel is asked to execute an operation.
+/// How the kernel is to execute an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Attempt {
-    /// As the kernel decides: where it stands, or in one of its threads.
+    /// The kernel decides: in the system call, or in a thread of the kernel.
     #[default]
     Unrestricted,
-    /// Where it does not block, or else not at all.
+    /// Without blocking, or not at all.
     NonBlocking,
-    /// In one of the kernel's threads.
+    /// In a thread of the kernel.
     InThread,
 }
 
 impl Attempt {
     /// The first attempt for this operation.
     ///
-    /// A read through the page cache is left to the kernel: it waits for the pages that are
-    /// missing without a thread, and would otherwise return those in memory alone.
+    /// A read through the page cache is left to the kernel, which waits for missing pages without a
+    /// thread. An attempt without blocking would return only the pages in memory.
     pub(super) fn first(operation: &Operation) -> Self {
         match operation.transfer() {
             Some((file, op)) if file.may_not_block() && (file.is_direct() || op == Op::Write) => {
@@ -37,7 +37,7 @@ impl Attempt {
         }
     }
 
-    /// The attempt after this one, which ended with `error`; `None` if that is the operation's end.
+    /// The attempt after this one, which failed with `error`. `None` if the operation ends with it.
     pub(super) fn next(self, error: Errno) -> Option<Self> {
         match (self, error) {
             (Self::NonBlocking, Errno::AGAIN) => Some(Self::InThread),

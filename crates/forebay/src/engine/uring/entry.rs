@@ -1,4 +1,4 @@
-//! Translating operations into the kernel's submission entries.
+//! Conversion of operations into the kernel's submission entries.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -12,10 +12,10 @@ use crate::engine::blocking::PUNCH_HOLE;
 use crate::engine::operation::Operation;
 use crate::engine::segment::Segment;
 
-/// The entry for `operation`, which [`Operation::check`] has accepted, in this attempt.
+/// The entry for this attempt of `operation`, which [`Operation::check`] has accepted.
 ///
-/// It points into the operation's buffers and path and to `segments`, which
-/// must stay where they are until the operation completes.
+/// It points to the operation's buffers and path and to `segments`, which must stay where they are
+/// until the operation completes.
 pub(super) fn entry(
     operation: &mut Operation,
     segments: &mut Vec<Segment>,
@@ -71,7 +71,7 @@ pub(super) fn entry(
     entry.flags(attempt.flags())
 }
 
-/// Completes each time `eventfd` is written to.
+/// A poll that completes each time `eventfd` is written to.
 pub(super) fn poll(eventfd: impl AsFd) -> Entry {
     let fd = types::Fd(eventfd.as_fd().as_raw_fd());
     opcode::PollAdd::new(fd, PollFlags::IN.bits().into()).multi(true).build()
@@ -81,7 +81,7 @@ fn fd(file: &DirectFile) -> types::Fd {
     types::Fd(file.as_fd().as_raw_fd())
 }
 
-/// The kernel cuts a request short of 2 GiB; it must not wrap around before.
+/// The kernel cuts each request to less than 2 GiB. The cast must not wrap around before that.
 fn len_u32(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

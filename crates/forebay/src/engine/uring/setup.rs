@@ -1,4 +1,4 @@
-//! Setting a ring up, and explaining why that is refused.
+//! Set-up of a ring, and explanations of why it is refused.
 
 use std::time::Duration;
 use std::{fs, io};
@@ -7,8 +7,8 @@ use io_uring::{Builder, IoUring, Probe, opcode};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// The best ring that this kernel offers. With `sqpoll` its entries are taken by a
-/// thread of the kernel, which sleeps when there was none for so long.
+/// The best ring that this kernel supports. With `sqpoll`, a kernel thread takes its entries, and
+/// sleeps after this time without entries.
 pub(super) fn ring(entries: u32, sqpoll: Option<Duration>) -> io::Result<IoUring> {
     let configurations = if sqpoll.is_some() { POLLED } else { CONFIGURATIONS };
     let mut result = Err(Errno::INVAL.into());
@@ -16,7 +16,7 @@ pub(super) fn ring(entries: u32, sqpoll: Option<Duration>) -> io::Result<IoUring
         let mut builder = IoUring::builder();
         configure(&mut builder);
         if let Some(idle) = sqpoll {
-            // None would be a second.
+            // Without a value the kernel would take a second.
             builder.setup_sqpoll(idle.as_millis().clamp(1, u32::MAX.into()) as u32);
         }
         builder.dontfork();
@@ -27,8 +27,8 @@ pub(super) fn ring(entries: u32, sqpoll: Option<Duration>) -> io::Result<IoUring
         }
     }
     let ring = result?;
-    // The timeout of a wait came with 5.11, polling again and again with 5.13,
-    // which is known by what else came with it.
+    // Timeouts of waits came with Linux 5.11, and repeated polls with 5.13. Resource tagging is
+    // also of 5.13, and shows that the kernel has them.
     let params = ring.params();
     if params.is_feature_ext_arg() && params.is_feature_resource_tagging() {
         Ok(ring)
@@ -37,22 +37,22 @@ pub(super) fn ring(entries: u32, sqpoll: Option<Duration>) -> io::Result<IoUring
     }
 }
 
-/// From the newest kernel to the oldest.
+/// The configurations, from the newest kernel to the oldest.
 const CONFIGURATIONS: [fn(&mut Builder); 3] = [
-    // 6.1: completions are processed when we wait, in one go.
+    // 6.1: the kernel processes completions when the engine waits, all at once.
     |builder| {
         builder.setup_single_issuer().setup_defer_taskrun();
         builder.setup_taskrun_flag().setup_submit_all();
     },
-    // 5.19: at least not by interrupting us.
+    // 5.19: the kernel at least does not interrupt the engine for them.
     |builder| {
         builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
     },
     |_| {},
 ];
 
-/// The same where a thread of the kernel takes the entries, and processes
-/// completions: nothing to choose but who pushes.
+/// The configurations with a kernel thread, which takes the entries and processes completions. They
+/// differ only in which threads may push.
 const POLLED: [fn(&mut Builder); 3] = [
     // 6.0
     |builder| {
@@ -65,33 +65,34 @@ const POLLED: [fn(&mut Builder); 3] = [
     |_| {},
 ];
 
-/// Whether the kernel, Linux 6.9 or newer, can change the length of a file for
-/// the ring. An error where nothing may be registered with it: a watched engine
-/// could then not be told of completions.
+/// Whether the kernel can change the length of a file through the ring (Linux 6.9 or newer). An
+/// error if the kernel refuses all registrations, because completions could then not be signalled
+/// to a watched engine.
 pub(super) fn truncates(ring: &IoUring) -> io::Result<bool> {
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe)?;
     Ok(probe.is_supported(opcode::Ftruncate::CODE))
 }
 
-/// A program with a lower limit of locked memory than this, in bytes, may have no ring. The largest
-/// ring of an engine needs less.
+/// The limit of locked memory, in bytes, below which a program may get no ring. The largest ring of
+/// an engine needs less.
 const LOCKED_BYTES_MIN: u64 = 8 << 20;
 
-/// Whether memory is short because this program may lock too little of it: trying again does not help.
+/// Whether memory is short because this program may lock too little of it. Another try does not
+/// help.
 pub(super) fn may_lock_too_little(error: &io::Error) -> bool {
     let limit = getrlimit(Resource::Memlock).current;
     Errno::from_io_error(error) == Some(Errno::NOMEM)
         && limit.is_some_and(|bytes| bytes < LOCKED_BYTES_MIN)
 }
 
-/// Adds to an error of the set-up what to do about it.
+/// Adds the remedy to an error of the set-up.
 pub(super) fn explained(error: &io::Error) -> io::Error {
     let disabled = fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
     io::Error::new(error.kind(), explain(error, disabled.trim()))
 }
 
-/// Why there is no ring, and what to do about it. `disabled` is the content of
+/// Explains why there is no ring, with the remedy. `disabled` is the content of
 /// `kernel.io_uring_disabled`.
 fn explain(error: &io::Error, disabled: &str) -> String {
     match (error.raw_os_error().map(Errno::from_raw_os_error), disabled) {

@@ -1,10 +1,10 @@
-//! Where operations live while the kernel has them.
+//! The operations that the kernel has.
 
 use super::attempt::Attempt;
 use crate::engine::operation::Operation;
 use crate::engine::segment::Segment;
 
-/// A place for one operation, used again and again.
+/// A reusable place for one operation.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     token: u64,
@@ -13,13 +13,13 @@ pub(super) struct Slot {
     pub(super) segments: Vec<Segment>,
     /// How the kernel was asked to execute it.
     pub(super) attempt: Attempt,
-    /// Whether the kernel was asked to end it early.
+    /// Whether the kernel was asked to cancel it.
     pub(super) is_cancelled: bool,
     generation: u32,
 }
 
-/// Names one use of one slot, so that a late cancellation cannot hit the next
-/// operation in the same place.
+/// The id of one use of one slot. So a late cancellation cannot hit the next operation in the same
+/// slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotId(u64);
 
@@ -45,7 +45,7 @@ impl SlotId {
     }
 }
 
-/// A fixed number of slots; taking and freeing one allocates nothing.
+/// A fixed number of slots. Taking and freeing a slot allocates nothing.
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
@@ -68,7 +68,7 @@ impl Slots {
         self.slots.len() - self.free.len()
     }
 
-    /// Puts an operation into a free slot; gives it back when there is none.
+    /// Puts an operation into a free slot, or returns it if there is none.
     pub(super) fn insert(&mut self, token: u64, operation: Operation) -> Result<SlotId, Operation> {
         let Some(index) = self.free.pop() else {
             return Err(operation);
@@ -81,13 +81,12 @@ impl Slots {
         Ok(SlotId::new(index, slot.generation))
     }
 
-    /// The slot in the use that `id` names.
+    /// The slot, if it is in the use that `id` names.
     pub(super) fn get_mut(&mut self, id: SlotId) -> Option<&mut Slot> {
         self.slots.get_mut(id.index()).filter(|slot| slot.generation == id.generation())
     }
 
-    /// Frees a slot and returns its token and operation, if it is in the use
-    /// that `id` names.
+    /// Frees a slot and returns its token and operation, if it is in the use that `id` names.
     pub(super) fn take(&mut self, id: SlotId) -> Option<(u64, Operation)> {
         let slot = self.get_mut(id)?;
         let operation = slot.operation.take()?;
@@ -97,7 +96,7 @@ impl Slots {
         Some((token, operation))
     }
 
-    /// The operations with `token`, or all of them.
+    /// The ids of the operations with `token`, or of all operations.
     pub(super) fn find(&self, token: Option<u64>) -> impl Iterator<Item = SlotId> {
         let wanted = move |slot: &Slot| {
             slot.operation.is_some() && token.is_none_or(|token| token == slot.token)
