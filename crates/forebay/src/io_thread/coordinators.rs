@@ -1,21 +1,23 @@
-//! Which I/O thread does the I/O of which thread: one of its NUMA node, which is pinned there.
+//! The assignment of threads to I/O threads. The I/O thread of a thread is pinned to the thread's
+//! NUMA node.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::submitter::Submitter;
 
-/// The I/O threads of an I/O group by NUMA nodes.
+/// The I/O threads of an I/O group, by NUMA node.
 #[derive(Debug)]
 pub(super) struct Coordinators {
-    /// Those for the threads of each node; none for a node of another I/O group.
+    /// The I/O threads of each node; none for a node of another I/O group.
     of_node: Box<[Vec<usize>]>,
-    /// The CPUs of the nodes that each is for.
+    /// The CPUs of the nodes of each I/O thread.
     cpus: Box<[Vec<usize>]>,
 }
 
 impl Coordinators {
-    /// `count` I/O threads, at least 1, for the nodes that `serves` names, by the node of each CPU.
-    /// Nodes have as many each, within one. With fewer I/O threads than nodes, nodes share one.
+    /// Divides `count` I/O threads, at least 1, among the nodes for which `serves` is true. The
+    /// numbers of two nodes differ by at most one. If there are fewer I/O threads than nodes, nodes
+    /// share them. `node_of_cpu` has the node of each CPU.
     pub(super) fn new(node_of_cpu: &[usize], serves: impl Fn(usize) -> bool, count: usize) -> Self {
         let nodes = node_of_cpu.iter().max().map_or(1, |last| last + 1);
         let served: Vec<usize> = (0..nodes).filter(|node| serves(*node)).collect();
@@ -35,31 +37,32 @@ impl Coordinators {
         self.cpus.len()
     }
 
-    /// The I/O thread for a thread, the same one each time.
+    /// The number of the I/O thread for a submitting thread, which never changes.
     pub(super) fn of(&self, submitter: Submitter) -> usize {
         match self.of_node.get(submitter.node) {
             Some(threads) if !threads.is_empty() => {
                 threads[(submitter.number_on_node % threads.len() as u64) as usize]
             }
-            // It has moved to the nodes of another I/O group.
+            // The thread first submitted on a node of another I/O group.
             _ => (submitter.number % self.count() as u64) as usize,
         }
     }
 
-    /// Where an I/O thread is to run.
+    /// The CPUs to which an I/O thread is pinned.
     pub(super) fn cpus(&self, thread: usize) -> Vec<usize> {
         self.cpus.get(thread).cloned().unwrap_or_default()
     }
 }
 
-/// Keeps the calling thread on these CPUs, as far as it may use them; elsewhere if it may use none.
+/// Pins the calling thread to those of these CPUs that it may use. It has no effect if there are
+/// none.
 pub(super) fn pin(cpus: &[usize]) {
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let mut wanted = CpuSet::new();
     let cpus = cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU);
     cpus.filter(|cpu| allowed.is_set(**cpu)).for_each(|cpu| wanted.set(*cpu));
     if wanted.count() > 0 && wanted.count() < allowed.count() {
-        // A thread that cannot be pinned does the same from elsewhere.
+        // A thread that cannot be pinned works on any CPU.
         let _ = sched_setaffinity(None, &wanted);
     }
 }

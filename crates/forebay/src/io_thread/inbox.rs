@@ -1,4 +1,4 @@
-//! How messages reach an I/O thread.
+//! The queue of messages to an I/O thread.
 
 use std::mem;
 
@@ -6,10 +6,10 @@ use crate::engine::EngineWaker;
 use crate::messages::report_invariant;
 use crate::sys::lock::{HereGuard, Lock};
 
-/// The most requests of one I/O thread, waiting and in the disk.
+/// The most requests of one I/O thread, waiting and in the disk together.
 pub const REQUESTS_MAX: usize = 1 << 16;
 
-/// The way to one I/O thread.
+/// The queue of messages to one I/O thread.
 #[derive(Debug)]
 pub(crate) struct Inbox<M> {
     state: Lock<State<M>>,
@@ -17,15 +17,15 @@ pub(crate) struct Inbox<M> {
 
 #[derive(Debug)]
 struct State<M> {
-    /// Wakes the thread.
+    /// Wakes the I/O thread.
     waker: EngineWaker,
     messages: Vec<M>,
-    /// Requests that are not answered.
+    /// The number of requests without an answer.
     unanswered: usize,
     closed: bool,
 }
 
-/// The inbox takes no more requests.
+/// The inbox has its maximum of requests.
 #[derive(thiserror::Error)]
 #[error("{REQUESTS_MAX} requests are queued for the disk or in it: wait for some of them")]
 pub(crate) struct InboxFull;
@@ -38,8 +38,8 @@ impl<M> Inbox<M> {
         Self { state: Lock::new(state) }
     }
 
-    /// Sends a request, which is to be answered; the thread is woken if it
-    /// sleeps. Nothing is made of it if there is no room.
+    /// Sends a request, and wakes the thread if it sleeps. If there is no room, `message` is not
+    /// called.
     pub(super) fn send_request(&self, message: impl FnOnce() -> M) -> Result<(), InboxFull> {
         let mut state = self.state.lock_here();
         if state.unanswered >= REQUESTS_MAX {
@@ -50,7 +50,7 @@ impl<M> Inbox<M> {
         Ok(())
     }
 
-    /// Sends what is not answered.
+    /// Sends a message that gets no answer.
     pub(super) fn send(&self, message: M) {
         Self::post(self.state.lock_here(), message);
     }
@@ -64,8 +64,8 @@ impl<M> Inbox<M> {
         waker.wake();
     }
 
-    /// Moves what has come into `messages`, which is empty; `answered` requests
-    /// are done. False when the thread is to end.
+    /// Moves the received messages into `messages`, which must be empty, and counts `answered`
+    /// requests as done. Returns false if the thread is to end.
     pub(super) fn take(&self, messages: &mut Vec<M>, answered: usize) -> bool {
         let mut state = self.state.lock_here();
         if answered > state.unanswered {
@@ -76,8 +76,8 @@ impl<M> Inbox<M> {
         !state.closed
     }
 
-    /// The thread has broken down, which has ended all requests that it had. It
-    /// is restarted, and is woken by `waker`. False when it is to end.
+    /// Continues after a panic of the thread, which has ended all its requests. `waker` wakes it
+    /// from now on. Returns false if the thread is to end.
     pub(super) fn restart(&self, waker: EngineWaker, is_request: impl Fn(&&M) -> bool) -> bool {
         let mut state = self.state.lock_here();
         state.waker = waker;
@@ -85,8 +85,8 @@ impl<M> Inbox<M> {
         !state.closed
     }
 
-    /// Ends all requests that have come to a thread that has broken down. False
-    /// when the thread is to end.
+    /// Ends all requests in the inbox of a thread that has panicked. Returns false if the thread is
+    /// to end.
     pub(super) fn return_all(&self) -> bool {
         let mut state = self.state.lock_here();
         state.unanswered = 0;
@@ -98,7 +98,7 @@ impl<M> Inbox<M> {
     }
 
     fn post(mut state: HereGuard<'_, State<M>>, message: M) {
-        // The first of several messages has woken the thread.
+        // If there are messages already, the first of them has woken the thread.
         let waker = state.messages.is_empty().then(|| state.waker.clone());
         state.messages.push(message);
         drop(state);

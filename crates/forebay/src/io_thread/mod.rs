@@ -1,4 +1,4 @@
-//! I/O threads, to which requests are sent from any thread.
+//! I/O threads, which execute the requests of all other threads.
 
 mod coordinators;
 mod inbox;
@@ -35,31 +35,30 @@ use crate::sys::numa;
 use crate::sys::panics::contain;
 use crate::sys::signals;
 
-/// Longer than an engine takes to end once it gives up on the disk.
+/// The time for which the end of a thread is awaited after its engine has given up on the disk.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// The time between two tries to restart an I/O thread that panicked.
+/// The time between two attempts to restart an I/O thread that panicked.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// How a disk's requests are executed where its files are not used through
+/// The configuration of a disk's I/O threads, which execute requests that do not go through
 /// [shards](crate::shard::Shard).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IoThreadsConfig {
-    /// I/O threads per I/O group.
+    /// The number of I/O threads per I/O group.
     pub(crate) io_queues: usize,
     pub(crate) engine: EngineConfig,
 }
 
 impl Default for IoThreadsConfig {
     fn default() -> Self {
-        // Requests that hang stay with the engine, and shall not fill it soon.
+        // Requests that hang stay in the engine, and must not fill it soon.
         let engine = EngineConfig { depth_max: 1024, threads_max: 64, ..EngineConfig::default() };
         Self { io_queues: 1, engine }
     }
 }
 
-/// The I/O threads of one I/O group. Each starts with the first file that it
-/// is for.
+/// The I/O threads of one I/O group. Each is started by its first file.
 #[derive(Debug)]
 pub(crate) struct IoThreads {
     engine: EngineConfig,
@@ -72,7 +71,7 @@ pub(crate) struct IoThreads {
 struct IoThread {
     inbox: Arc<Inbox<Message>>,
     thread: JoinHandle<()>,
-    /// Hangs up when the thread ends.
+    /// Disconnected when the thread ends.
     running: Lock<Receiver<()>>,
     shutdown_timeout: Duration,
     /// An I/O group of its disk.
@@ -80,7 +79,7 @@ struct IoThread {
 }
 
 impl IoThreads {
-    /// For the threads of the NUMA nodes that `serves` names.
+    /// The I/O threads for the NUMA nodes for which `serves` is true.
     pub(crate) fn new(config: &IoThreadsConfig, serves: impl Fn(usize) -> bool) -> Self {
         let coordinators = Coordinators::new(numa::nodes(), serves, config.io_queues.max(1));
         let threads = (0..coordinators.count()).map(|_| OnceLock::new()).collect();
@@ -91,7 +90,7 @@ impl IoThreads {
         self.threads.len()
     }
 
-    /// The inbox for the requests of a thread, the same one each time.
+    /// The inbox for the requests of a thread, which never changes.
     pub(crate) fn inbox(
         &self,
         groups: &DiskGroups,
@@ -128,7 +127,7 @@ impl IoThread {
         let builder = thread::Builder::new().name(format!("forebay-disk-{number}"));
         let thread = signals::blocked(|| {
             builder.spawn(move || {
-                // What it allocates from now on is of this node, too.
+                // The thread allocates memory on this node from now on.
                 coordinators::pin(&cpus);
                 run(&groups, &engine, &started, running);
             })
@@ -141,12 +140,12 @@ impl IoThread {
 }
 
 impl Drop for IoThread {
-    /// Nobody waits for a request any more: what waits is dropped, what the
-    /// disk has is cancelled if it can be. A disk that hangs keeps the thread
-    /// no longer than its engine waits.
+    /// Ends the thread. Nobody waits for its requests any more: waiting ones are dropped, and those
+    /// in the disk are cancelled if possible. If the disk hangs, the wait ends after the engine has
+    /// given up.
     fn drop(&mut self) {
         self.inbox.close();
-        // The last handle can go with a task that the thread itself wakes.
+        // The last handle can be dropped by a task that the I/O thread itself wakes.
         if thread::current().id() != self.thread.thread().id() {
             let running = self.running.get_mut();
             let ended = running.recv_timeout(self.shutdown_timeout.saturating_add(END_GRACE));
@@ -159,7 +158,7 @@ impl Drop for IoThread {
 
 type Started = io::Result<Result<Arc<Inbox<Message>>, GroupFull>>;
 
-/// An I/O thread's life. `_running` is dropped last of all.
+/// The body of an I/O thread. `_running` is dropped last.
 fn run(
     groups: &DiskGroups,
     config: &EngineConfig,
@@ -169,7 +168,7 @@ fn run(
     let reactor = match Reactor::new(groups.clone(), config) {
         Ok(Ok(reactor)) => reactor,
         Ok(Err(full)) => {
-            // The starter of the thread waits for this.
+            // The thread that starts this one waits for the message.
             let _ = started.send(Ok(Err(full)));
             return;
         }
@@ -195,7 +194,7 @@ fn run(
     }
 }
 
-/// After a panic; `None` when the thread is to end.
+/// Makes a new reactor after a panic. `None` if the thread is to end.
 fn restart(
     groups: &DiskGroups,
     config: &EngineConfig,

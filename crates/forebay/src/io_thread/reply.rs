@@ -1,4 +1,4 @@
-//! Where a request and its answer change hands.
+//! The state that a request and its answer share between two threads.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -16,35 +16,35 @@ use crate::sys::lock::Lock;
 use crate::sys::panics::contain;
 use crate::sys::waker::KeptWaker;
 
-/// A thread keeps this many replies for its next requests.
+/// The most replies that a thread keeps for its next requests.
 const SPARE_MAX: usize = 256;
 
 thread_local! {
     static SPARE: RefCell<Vec<Arc<Reply>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Shared by the caller of an operation and the thread that executes it.
+/// The state that the caller of an operation shares with its I/O thread.
 #[derive(Debug)]
 pub(crate) struct Reply {
     state: Lock<State>,
 }
 
-/// What is sent to an I/O thread.
+/// A message to an I/O thread.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A new request.
     Request(Promise),
-    /// Nobody wants this one any more.
+    /// Cancels a request that nobody waits for.
     Cancel(Arc<Reply>),
 }
 
-/// What an I/O thread is asked to do.
+/// A request to an I/O thread.
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub(crate) class: QueueClass,
-    /// When it was made.
+    /// The time at which it was made.
     pub(crate) since: Time,
-    /// The number of the thread that asks.
+    /// The number of the submitting thread.
     pub(crate) submitter: u64,
     pub(crate) operation: Operation,
 }
@@ -60,28 +60,27 @@ pub struct Completion {
 /// The times of a request in the queue and in the disk. Both are 0 for a refused request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// From the call that made it to the dispatch of its last part, in
-    /// nanoseconds.
+    /// The time from the call to the dispatch of the last part, in nanoseconds.
     pub queue_nanos: u64,
-    /// From that dispatch to its end in the disk, in nanoseconds. The time until the caller gets
-    /// the result is not included.
+    /// The time from that dispatch to the end in the disk, in nanoseconds. The time until the
+    /// caller gets the result is not included.
     pub disk_nanos: u64,
 }
 
 impl Completion {
-    /// Of an operation that did not reach the disk.
+    /// The completion of an operation that did not reach the disk.
     pub(crate) fn refusal(error: io::Error, operation: Operation) -> Self {
         Self { result: Err(error), operation, timing: Timing::default() }
     }
 
-    /// For a caller that asks again after the answer. There is nothing left to hand over.
+    /// The completion for a caller that waits again after the answer. It holds no operation.
     pub(crate) fn none() -> Self {
         let error = io::Error::other("the answer was taken already");
         Self::refusal(error, Operation::nothing())
     }
 }
 
-/// The I/O thread panicked before it had answered.
+/// The I/O thread panicked before it answered.
 #[derive(thiserror::Error)]
 #[error(
     "the disk's I/O thread panicked and was restarted; the outcome of this request is unknown; \
@@ -91,45 +90,46 @@ struct WorkerPanicked;
 
 forebay_core::debug_as_display!(WorkerPanicked);
 
-/// A reply whose I/O thread owes an answer. Dropped without one, as when the thread panics, it
-/// answers with an error.
+/// The I/O thread's handle of a reply that it has to answer. If it is dropped without an answer,
+/// for example after a panic, the answer is an error.
 #[derive(Debug)]
 pub(crate) struct Promise {
-    /// Taken when it is fulfilled.
+    /// `None` once it is fulfilled.
     reply: Option<Arc<Reply>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Until the I/O thread takes it.
+    /// The request, until the I/O thread takes it.
     request: Option<Submission>,
     answer: Option<Completion>,
     waker: Option<KeptWaker>,
-    /// The I/O thread's name for it, while it has it.
+    /// The key of the request in its I/O thread, while that has it.
     key: Option<usize>,
-    /// Nobody waits for the answer, or wants the request.
+    /// Nobody waits for the answer, and the request is not needed any more.
     abandoned: bool,
-    /// Nobody waits for the answer, but the request is to be done. This keeps
-    /// the I/O threads of its disk.
+    /// Nobody waits for the answer, but the request is still executed. This keeps the I/O threads
+    /// of its disk until its end.
     detached: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Reply {
-    /// A reply with a request: a recycled one of this thread, if there is any.
+    /// A reply for a request: a recycled one of this thread if there is one.
     pub(crate) fn new(request: Submission) -> Arc<Self> {
         let state = State { request: Some(request), ..State::default() };
         let spare = SPARE.try_with(|spares| spares.borrow_mut().pop()).ok().flatten();
         if let Some(mut reply) = spare
             && let Some(unused) = Arc::get_mut(&mut reply)
         {
-            // A child has those of its parent, whose locks are not its own.
+            // In a forked child, recycled replies are those of the parent. So the lock is replaced
+            // too.
             unused.state = Lock::new(state);
             return reply;
         }
         Arc::new(Self { state: Lock::new(state) })
     }
 
-    /// Makes a reply that is done with available to the next request of this thread.
+    /// Makes an unused reply available to the next request of this thread.
     pub(crate) fn recycle(mut reply: Arc<Self>) {
         if Arc::get_mut(&mut reply).is_some() {
             let _ = SPARE.try_with(|spares| {
@@ -146,15 +146,15 @@ impl Reply {
         inbox.send_request(|| Message::Request(Promise::new(Arc::clone(self))))
     }
 
-    /// Asks the I/O thread that has the request to end it early.
+    /// Asks the I/O thread to cancel the request.
     pub(crate) fn cancel(self: &Arc<Self>, inbox: &Inbox<Message>) {
         inbox.send(Message::Cancel(Arc::clone(self)));
     }
 
-    /// The answer; if there is none yet, the task will be woken.
+    /// The answer. If there is none yet, the waker of `context` is woken at the answer.
     pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<Completion> {
-        // Wakers are cloned and dropped without the lock: that is others' code,
-        // which may come back here, and the last waker of a task can end it.
+        // Wakers are cloned and dropped without the lock. They run code of others, which may use
+        // this reply, and the drop of the last waker can end a task.
         let mut waker = None;
         loop {
             let mut state = self.state.lock();
@@ -175,7 +175,7 @@ impl Reply {
         }
     }
 
-    /// Answers an request that was not sent.
+    /// Answers a request that was not sent.
     pub(crate) fn refuse(&self, error: io::Error) {
         let mut state = self.state.lock();
         let Some(Submission { operation, .. }) = state.request.take() else {
@@ -184,20 +184,20 @@ impl Reply {
         state.answer = Some(Completion::refusal(error, operation));
     }
 
-    /// Nobody waits any more. Returns whether an I/O thread may still have it.
+    /// Abandons the request. Returns whether an I/O thread may still have it.
     pub(crate) fn abandon(&self) -> bool {
         let mut state = self.state.lock();
         state.abandoned = true;
         let (request, waker) = (state.request.take(), state.waker.take());
         let is_done = state.answer.take().is_some();
-        // Buffers are freed, and wakers dropped, without the lock.
+        // Buffers and wakers are dropped without the lock.
         drop(state);
         drop((request, waker));
         !is_done
     }
 
-    /// Nobody waits any more, and the request goes on to its end. Until then it keeps `disk`, and
-    /// with it the I/O threads. Returns the answer if it is there already.
+    /// Abandons the answer, but not the request. Until the request ends, it keeps `disk` and so the
+    /// I/O threads. Returns the answer if there is one already.
     pub(crate) fn detach(&self, disk: Arc<dyn Any + Send + Sync>) -> Option<Completion> {
         let mut state = self.state.lock();
         let answer = state.answer.take();
@@ -211,7 +211,7 @@ impl Reply {
         answer
     }
 
-    /// Takes back what no I/O thread has yet: nobody waits for it any more.
+    /// Takes back a request that no I/O thread has taken, and abandons it.
     pub(crate) fn take_back(&self) -> Option<Operation> {
         let mut state = self.state.lock();
         let request = state.request.take()?;
@@ -226,19 +226,19 @@ impl Reply {
         Some(request)
     }
 
-    /// What the I/O thread calls it, while it has it.
+    /// The key of the request in its I/O thread, while that has it.
     pub(super) fn key(&self) -> Option<usize> {
         self.state.lock().key
     }
 
-    /// Hands the answer over. Returns whom to wake.
+    /// Sets the answer. Returns the waker to wake.
     fn answer(&self, answer: Completion) -> Option<KeptWaker> {
         let mut state = self.state.lock();
         state.key = None;
         let detached = state.detached.take();
         if state.abandoned || detached.is_some() {
             drop(state);
-            // A buffer of the program's own may panic then.
+            // The drop of the program's own buffer may panic.
             contain(|| drop(answer));
             drop(detached);
             return None;
@@ -253,13 +253,12 @@ impl Promise {
         Self { reply: Some(reply) }
     }
 
-    /// The request, for the I/O thread that calls it `key` from now on. `None`
-    /// if it was abandoned.
+    /// Takes the request for the I/O thread, which gives it this `key`. `None` if it was abandoned.
     pub(super) fn take_request(&self, key: usize) -> Option<Submission> {
         self.reply.as_ref()?.take_request(key)
     }
 
-    /// Hands the answer over. Returns the waker to wake.
+    /// Sets the answer. Returns the waker to wake.
     pub(super) fn fulfil(mut self, answer: Completion) -> Option<KeptWaker> {
         self.reply.take()?.answer(answer)
     }

@@ -1,4 +1,4 @@
-//! Threads that submit, by number and by NUMA node.
+//! The submitting threads, by number and by NUMA node.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::numa;
 
-/// A thread that submits.
+/// A thread that submits requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Submitter {
-    /// Among all of them.
+    /// The thread's number among all submitting threads.
     pub(crate) number: u64,
-    /// The NUMA node that it ran on when it submitted first.
+    /// The NUMA node on which the thread ran at its first request.
     pub(super) node: usize,
-    /// Among those of the node.
+    /// The thread's number among those of the node.
     pub(super) number_on_node: u64,
 }
 

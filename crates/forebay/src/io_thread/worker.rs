@@ -1,4 +1,4 @@
-//! What an I/O thread does.
+//! The loop of an I/O thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,31 +17,31 @@ use crate::reactor::{self, Reactor, SubmitError};
 use crate::sys::panics::contain;
 use crate::sys::waker::KeptWaker;
 
-/// Pause after the kernel has refused everything.
+/// The pause after a system call of the reactor failed.
 const REFUSED_PAUSE: Duration = Duration::from_millis(1);
 
-/// An I/O thread's reactor, and the requests that it has.
+/// An I/O thread's reactor and requests.
 pub(super) struct Worker {
     reactor: Reactor,
     inbox: Arc<Inbox<Message>>,
     requests: Requests,
-    /// Messages that are being read, the first one last.
+    /// The messages that are being read, in reverse order.
     messages: Vec<Message>,
     wakers: Vec<KeptWaker>,
 }
 
-/// Requests that are not answered.
+/// The requests without an answer.
 struct Requests {
     pending: Slab<Pending>,
-    /// Those that wait, by their keys in `pending`.
+    /// The requests that wait before the I/O queue, by their keys in `pending`.
     waiting: Submitters<(usize, Operation)>,
-    /// Impossible states of these that were told.
+    /// The number of broken invariants of `waiting` that were reported.
     bugs_reported: u64,
-    /// Keys of requests, by [`OperationId::index`].
+    /// The keys of submitted requests, by [`OperationId::index`].
     submitted: Vec<usize>,
-    /// Requests that were abandoned before they were taken.
+    /// The number of requests that were abandoned before they were taken.
     abandoned: usize,
-    /// Ended without the disk.
+    /// The requests that ended without reaching the disk.
     refused: Vec<(usize, io::Error, Operation)>,
 }
 
@@ -53,10 +53,10 @@ struct Pending {
 }
 
 enum Stage {
-    /// Among those that wait, by its key there.
+    /// The request waits in `waiting`, under this key.
     Waiting(usize),
     Submitted(OperationId),
-    /// Without the disk.
+    /// The request ended without reaching the disk.
     Ended,
 }
 
@@ -73,8 +73,8 @@ impl Worker {
         Self { reactor, inbox, requests, messages: Vec::new(), wakers: Vec::new() }
     }
 
-    /// Works until the inbox is closed. What is left then is wanted by
-    /// nobody: a waiting caller keeps the disk, and with it the inbox.
+    /// Works until the inbox is closed. Nobody waits for the requests that are left then, because a
+    /// waiting caller keeps the disk, and so the inbox.
     pub(super) fn work(&mut self) {
         let mut answered = 0;
         let mut refused = false;
@@ -83,7 +83,7 @@ impl Worker {
                 return;
             }
             if !self.messages.is_empty() {
-                // the thread that sent the first of them has woken this one
+                // The sender of the first message has woken this thread.
                 self.reactor.note_wake_ups(1);
             }
             self.messages.reverse();
@@ -99,7 +99,7 @@ impl Worker {
             match reactor.run_once(timeout, refill) {
                 Ok(()) => refused = false,
                 Err(error) => {
-                    // Told once, however often it is tried.
+                    // A repeated error is logged only once.
                     if !mem::replace(&mut refused, true) {
                         messages::warn(format!(
                             "a system call of an I/O thread failed; the thread continues: {error}"
@@ -125,7 +125,7 @@ impl Worker {
         }
     }
 
-    /// Hands over all answers; how many.
+    /// Answers all completed requests. Returns their number.
     fn answer(&mut self) -> usize {
         let mut answered = mem::take(&mut self.requests.abandoned);
         while let Some(completion) = self.reactor.pop() {
@@ -152,15 +152,15 @@ impl Worker {
 
     fn wake(&mut self) {
         self.reactor.note_wake_ups(self.wakers.len() as u64);
-        // Threads that wait first: a task's waker may wait for one of them.
+        // Parked threads are woken first, because a task's waker may wait for one of them.
         for own in [true, false] {
             let wakers = self.wakers.extract_if(.., |waker| waker.is_own() == own);
             wakers.for_each(KeptWaker::wake);
         }
     }
 
-    /// After a panic, which leaves nothing here to rely on: all requests end,
-    /// those in the disk after the engine has given them up.
+    /// Ends all requests after a panic, when this state is no longer reliable. Requests in the disk
+    /// end after the engine has given them up.
     pub(super) fn fail_all(mut self) {
         contain(|| self.wake());
         let Self { reactor, requests, messages, .. } = self;
@@ -170,12 +170,12 @@ impl Worker {
 }
 
 impl Requests {
-    /// Whether there is something to tell without the disk.
+    /// Whether there are answers that do not depend on the disk.
     fn has_answers(&self) -> bool {
         self.abandoned > 0 || !self.refused.is_empty()
     }
 
-    /// Takes a new request: into the I/O queue, or the one before it.
+    /// Takes a new request into `waiting`, and moves requests on into the I/O queue.
     fn take(&mut self, reactor: &mut Reactor, promise: Promise) {
         let entry = self.pending.vacant_entry();
         let key = entry.key();
@@ -190,7 +190,7 @@ impl Requests {
         self.refill(reactor, class);
     }
 
-    /// Moves requests of `class` that wait into the I/O queue.
+    /// Moves waiting requests of `class` into the I/O queue.
     fn refill(&mut self, reactor: &mut Reactor, class: QueueClass) {
         while let Some((key, operation)) = self.waiting.pop(class, reactor.queued(class)) {
             let Some(pending) = self.pending.get_mut(key) else {
@@ -213,7 +213,7 @@ impl Requests {
         }
     }
 
-    /// Tells of impossible states of those that wait, once each.
+    /// Reports new broken invariants of `waiting`.
     fn report_bugs(&mut self) {
         if self.waiting.bugs() > self.bugs_reported {
             self.bugs_reported = self.waiting.bugs();
@@ -240,13 +240,13 @@ impl Requests {
                 pending.stage = Stage::Ended;
                 self.refused.push((key, Errno::CANCELED.into(), operation));
             }
-            // It was refused, and is about to be answered.
+            // It was refused, and is answered next.
             Stage::Ended => {}
         }
     }
 }
 
-/// Why the I/O queue did not take a request.
+/// The error for a request that the I/O queue refused.
 fn refusal(error: SubmitError) -> io::Error {
     let kind = match error {
         SubmitError::Full => io::ErrorKind::QuotaExceeded,

@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// whole process. Cheap to copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Nanoseconds on the system's monotonic clock.
+    /// The epoch of the process, in nanoseconds of the system's monotonic clock.
     epoch: u64,
 }
 
@@ -26,11 +26,10 @@ impl Clock {
     }
 }
 
-/// What [`Instant`](std::time::Instant) holds too, but does not give out in one
-/// number.
+/// The value that [`Instant`](std::time::Instant) holds too, but does not return as one number.
 fn monotonic_nanos() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
-    // Neither is ever negative, and together they overflow after 584 years.
+    // Neither number is negative. Their sum overflows after 584 years.
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 

@@ -1,10 +1,10 @@
 //! Threads with a descriptor table of their own.
 //!
-//! The kernel drops the POSIX record locks that a process has on a file when the process closes any
-//! descriptor of that file. It means the descriptors of one table, though: to close one in another
-//! table drops nothing. So what the library opens of an engine's files is open in such a table only.
+//! The kernel drops the POSIX record locks of a process on a file when the process closes any
+//! descriptor of that file. For the kernel, the process here is the descriptor table: a close in
+//! another table drops no locks. So the library opens an engine's files only in such a table.
 //!
-//! Code of others must not run in these threads, neither wakers nor loggers: the numbers of its
+//! Code of others, such as wakers and loggers, must not run in these threads. The numbers of its
 //! descriptors mean other files here, or none.
 //!
 //! Decision: `docs/decisions/0032-descriptor-table.md`.
@@ -26,38 +26,38 @@ use rustix::net::{
 use crate::sys::signals;
 
 thread_local! {
-    /// The number of the table that the thread has; zero is that of the rest of the process.
+    /// The number of the thread's table. 0 is the table of the rest of the process.
     static TABLE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Standard input, output and errors have these numbers.
+/// The first number after standard input, output and error.
 const STANDARD: RawFd = 3;
 
 /// `CLOSE_RANGE_UNSHARE`, since Linux 5.9.
 const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
 
-/// A descriptor table that the process's other threads do not have. It goes with the last of its
-/// threads, and all that is open in it; the first of them stays as long as this and its
-/// [`TableThreads`] do.
+/// A descriptor table that the other threads of the process do not have. The table and all files
+/// open in it are closed with the last of its threads. Its first thread runs as long as this value
+/// and its [`TableThreads`] exist.
 pub(crate) struct DescriptorTable {
     pub(crate) threads: TableThreads,
     pub(crate) inbox: Inbox,
-    /// In the table of the process: closed by its threads alone.
+    /// Open in the table of the process, and closed there.
     outer: OwnedFd,
 }
 
-/// Starts threads that have the table.
+/// Starts threads with this table.
 #[derive(Clone)]
 pub(crate) struct TableThreads {
-    /// The first thread, whose table those have that it starts.
+    /// The first thread. Threads that it starts have its table.
     first: Sender<Start>,
 }
 
-/// Where the threads of the table find what was sent to it.
+/// The end of the socket on which the table's threads receive files.
 #[derive(Clone, Copy)]
 pub(crate) struct Inbox {
     table: u64,
-    /// In the table, for as long as it has threads.
+    /// The socket's number in the table, open as long as the table has threads.
     inner: RawFd,
 }
 
@@ -68,11 +68,11 @@ struct Start {
 }
 
 impl DescriptorTable {
-    /// Makes one, in which nothing is open.
+    /// Makes a table without open files.
     ///
     /// # Errors
-    /// No thread or socket can be had, or the system refuses such tables: Linux before 5.9, and
-    /// what runs under a filter of system calls.
+    /// No thread or socket is available, or the system refuses such tables: Linux before 5.9, or a
+    /// filter of system calls.
     pub(crate) fn new() -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -92,22 +92,22 @@ impl DescriptorTable {
         let builder = thread::Builder::new().name(String::from("forebay-files"));
         signals::blocked(|| builder.spawn(work))?;
         receiver.recv().map_err(io::Error::other)??;
-        // It is open in the new table as well by now.
+        // The new table has its own copy of this descriptor by now.
         drop(inner);
         let inbox = Inbox { table: number, inner: raw };
         Ok(Self { threads: TableThreads { first }, inbox, outer })
     }
 
-    /// Has a file, under this number, opened in the table by the next [`Inbox::receive`]. It is the
+    /// Sends a file with this number. The next [`Inbox::receive`] opens it in the table, as the
     /// same open file description.
     ///
     /// # Errors
-    /// `WouldBlock` and `ETOOMANYREFS` as long as too many wait to be received.
+    /// `WouldBlock` and `ETOOMANYREFS` while too many files wait to be received.
     pub(crate) fn send(&self, file: BorrowedFd<'_>, number: u64) -> io::Result<()> {
         send(&self.outer, file, number)
     }
 
-    /// What was [sent back](Inbox::send_back) under this number; nothing where the table of the
+    /// The file that was [sent back](Inbox::send_back) with this number. `None` if the table of the
     /// process is full.
     pub(crate) fn returned(&self, number: u64) -> Option<OwnedFd> {
         match receive(&self.outer) {
@@ -118,10 +118,10 @@ impl DescriptorTable {
 }
 
 impl TableThreads {
-    /// Starts a thread that has this table.
+    /// Starts a thread with this table.
     ///
     /// # Errors
-    /// There can be no more threads.
+    /// The process can have no more threads.
     pub(crate) fn spawn(
         &self,
         name: &'static str,
@@ -135,21 +135,21 @@ impl TableThreads {
 }
 
 impl Inbox {
-    /// What was [sent](DescriptorTable::send) next, if anything was, and its number; no file where
-    /// the table is full. For threads of this table.
+    /// The number of the next file that was [sent](DescriptorTable::send), and the file, or no file
+    /// if the table is full. Only for threads of this table.
     pub(crate) fn receive(&self) -> io::Result<Option<(u64, Option<TableFile>)>> {
         if TABLE.get() != self.table {
             debug_assert!(false, "only its own threads receive what is sent to a table");
             return Ok(None);
         }
-        // SAFETY: this thread has the table, in which the socket is open until its threads end.
+        // SAFETY: this thread has the table, and the socket is open in it until its threads end.
         let inner = unsafe { BorrowedFd::borrow_raw(self.inner) };
         let received = receive(inner)?;
         Ok(received
             .map(|(number, file)| (number, file.map(|file| TableFile::new(self.table, file)))))
     }
 
-    /// Sends an open file to the table of the process. For threads of this table.
+    /// Sends an open file to the table of the process. Only for threads of this table.
     ///
     /// # Errors
     /// As for [`DescriptorTable::send`].
@@ -158,7 +158,7 @@ impl Inbox {
             debug_assert!(false, "only threads of a table send back what is open in it");
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // SAFETY: this thread has the table, in which the socket is open until its threads end.
+        // SAFETY: this thread has the table, and the socket is open in it until its threads end.
         send(unsafe { BorrowedFd::borrow_raw(self.inner) }, file.as_fd(), number)
     }
 }
@@ -197,8 +197,8 @@ fn receive(socket: impl AsFd) -> io::Result<Option<(u64, Option<OwnedFd>)>> {
     Ok(Some((u64::from_ne_bytes(number), file)))
 }
 
-/// Open in a [`DescriptorTable`]. It is closed when it is dropped there; dropped elsewhere it is
-/// open as long as the table is there.
+/// A file that is open in a [`DescriptorTable`]. A thread of the table closes it with the drop. If
+/// another thread drops it, it stays open as long as the table exists.
 pub(crate) struct TableFile {
     table: u64,
     fd: RawFd,
@@ -214,9 +214,9 @@ impl TableFile {
         Self::new(TABLE.get(), file)
     }
 
-    /// For a thread of the table.
+    /// The descriptor, if the calling thread has the table.
     pub(crate) fn borrow(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the thread has the table in which it is open, and it is closed with `self`.
+        // SAFETY: the thread has the table in which the file is open. The drop of `self` closes it.
         (TABLE.get() == self.table).then(|| unsafe { BorrowedFd::borrow_raw(self.fd) })
     }
 }
@@ -224,7 +224,7 @@ impl TableFile {
 impl Drop for TableFile {
     fn drop(&mut self) {
         if TABLE.get() == self.table {
-            // SAFETY: it is open in the table of this thread, and nobody else's.
+            // SAFETY: it is open in the table of this thread, and only this value owns it.
             drop(unsafe { OwnedFd::from_raw_fd(self.fd) });
         } else {
             debug_assert!(false, "a file is closed by a thread that has another table");
@@ -232,14 +232,15 @@ impl Drop for TableFile {
     }
 }
 
-/// Gives the calling thread a table with the descriptor `keep` alone.
+/// Gives the calling thread a table in which only the descriptor `keep` is open.
 fn enter(number: u64, keep: RawFd) -> io::Result<()> {
     let keep_unsigned = keep.unsigned_abs();
-    // What is open above is not even copied.
+    // The new table does not even get copies of the descriptors above `keep`.
     close_range(keep_unsigned + 1, libc::c_uint::MAX, CLOSE_RANGE_UNSHARE)?;
     TABLE.set(number);
     close_range(0, keep_unsigned - 1, 0)?;
-    // So that no file of an engine gets the number that messages go to.
+    // Occupies the numbers of standard input, output and error, so that no file of an engine gets
+    // messages.
     for _ in 0..STANDARD {
         let _ = epoll::create(epoll::CreateFlags::CLOEXEC)?.into_raw_fd();
     }
@@ -249,13 +250,13 @@ fn enter(number: u64, keep: RawFd) -> io::Result<()> {
 fn close_range(first: u32, last: u32, flags: libc::c_uint) -> io::Result<()> {
     let (first, last, flags) = (first.into(), last.into(), flags.into());
     let [first, last, flags]: [libc::c_long; 3] = [first, last, flags];
-    // SAFETY: the call closes descriptors of this thread's new table, which nobody knows. With
-    // `CLOSE_RANGE_UNSHARE` the table is a new one, or the call fails and closes nothing.
+    // SAFETY: the call closes descriptors of this thread's new table, which no other code uses.
+    // With `CLOSE_RANGE_UNSHARE` the table is a new one, or the call fails and closes nothing.
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The life of the first thread.
+/// The loop of the first thread, which starts the others.
 fn start_others(number: u64, starts: &Receiver<Start>) {
     for Start { name, body, started } in starts {
         let builder = thread::Builder::new().name(name.to_owned());

@@ -1,9 +1,9 @@
-//! Forked children, to which nothing of the scheduler belongs.
+//! Forked children, which own nothing of the scheduler.
 //!
-//! A child has the memory of its parent, with every lock as it was, and none
-//! of its threads; it shares eventfds and sockets with it. So what was made
-//! before the fork refuses to work in the child, and is forgotten there
-//! instead of dropped. What the child makes again is its own.
+//! A child has a copy of its parent's memory, with every lock in the state of the fork, and none of
+//! its threads. It shares the parent's eventfds and sockets. So values that were made before the
+//! fork refuse to work in the child, and are forgotten there instead of dropped. The child can make
+//! new ones.
 //!
 //! Decision: `docs/decisions/0036-forked-children.md`.
 
@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-/// This was made before the process was forked, by its parent.
+/// The error of a child that uses a value which its parent made before the fork.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("made before the fork, by the parent process: make a scheduler in the child for its own")]
 pub struct Forked;
@@ -27,10 +27,10 @@ impl From<Forked> for io::Error {
     }
 }
 
-/// Forks that led to this process, since the first [`Process::current`].
+/// The number of forks that led to this process, since the first [`Process::current`].
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// The process in which something was made.
+/// The process in which a value was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process(u32);
 
@@ -38,16 +38,15 @@ impl Process {
     pub(crate) fn current() -> Self {
         static REGISTERED: Once = Once::new();
         REGISTERED.call_once(|| {
-            // SAFETY: the handler is there for ever, and does what may be done
-            // in a child of a program with threads: it adds to a number, and
-            // closes descriptors that nothing in the child uses.
-            // Short of memory, which is the only error, forks go unnoticed.
+            // SAFETY: the handler exists for ever, and does only what is allowed in a child of a
+            // program with threads: it adds to a number, and closes descriptors that nothing in the
+            // child uses. The only error is a lack of memory. Forks go unnoticed then.
             let _ = unsafe { libc::pthread_atfork(None, None, Some(begin_child)) };
         });
         Self(FORKS.load(Ordering::Relaxed))
     }
 
-    /// Whether it still is that process, and no child of it.
+    /// Whether the calling process is this one, and not a child of it.
     pub(crate) fn is_here(self) -> bool {
         FORKS.load(Ordering::Relaxed) == self.0
     }
@@ -62,22 +61,22 @@ extern "C" fn begin_child() {
     for place in &OF_PARENT {
         let fd = place.swap(NONE, Ordering::Relaxed);
         if fd != NONE {
-            // SAFETY: a `ParentFd` owns it, which does not close it in a child.
+            // SAFETY: a `ParentFd` owns it, and does not close it in a child.
             unsafe { libc::close(fd) };
         }
     }
 }
 
-/// How many [`ParentFd`]s children close; they keep the others.
+/// The most [`ParentFd`]s that children close. Further ones stay open in children.
 const OF_PARENT_MAX: usize = 1024;
-/// No descriptor has this number.
+/// The number of no descriptor.
 const NONE: RawFd = -1;
 
-/// What children close.
+/// The descriptors that children close.
 static OF_PARENT: [AtomicI32; OF_PARENT_MAX] = [const { AtomicI32::new(NONE) }; OF_PARENT_MAX];
 
-/// A descriptor that a forked child closes at once, so that its locks end with
-/// the process that opened it.
+/// A descriptor that a forked child closes at once, so that its locks end with the process that
+/// opened it.
 #[derive(Debug)]
 pub(crate) struct ParentFd {
     place: Option<&'static AtomicI32>,
@@ -86,7 +85,7 @@ pub(crate) struct ParentFd {
 
 impl ParentFd {
     pub(crate) fn new(fd: OwnedFd) -> Self {
-        // This sees to it that forks are noticed.
+        // `OfProcess::new` installs the handler of forks.
         let fd = OfProcess::new(fd);
         let take = |place: &&AtomicI32| {
             let number = fd.as_raw_fd();
@@ -104,7 +103,8 @@ impl AsFd for ParentFd {
 
 impl Drop for ParentFd {
     fn drop(&mut self) {
-        // Before its number is another's. A child has given all places back.
+        // The entry is cleared before the number can belong to another file. A child has cleared
+        // all entries.
         if self.fd.process().is_here()
             && let Some(place) = self.place
         {
@@ -113,7 +113,7 @@ impl Drop for ParentFd {
     }
 }
 
-/// A value that only the process that made it drops. Its children forget it.
+/// A value that is dropped only in the process that made it. Children of the process forget it.
 #[derive(Debug)]
 pub(crate) struct OfProcess<T> {
     process: Process,
@@ -147,7 +147,7 @@ impl<T> DerefMut for OfProcess<T> {
 impl<T> Drop for OfProcess<T> {
     fn drop(&mut self) {
         if self.process.is_here() {
-            // SAFETY: this is the only place that drops it, and runs once.
+            // SAFETY: only this code drops the value, and it runs once.
             unsafe { ManuallyDrop::drop(&mut self.value) }
         }
     }

@@ -1,4 +1,4 @@
-//! Threads of the library that others wait for.
+//! The threads of the library for which other threads wait.
 
 use std::cell::Cell;
 use std::io;
@@ -23,13 +23,14 @@ impl From<WaitsForItself> for io::Error {
     }
 }
 
-/// The calling thread does from now on what others wait for: requests, parts of files, deletions,
-/// or the time of permits.
+/// Marks the calling thread as one for which others wait: for requests, parts of files, deletions,
+/// or the deadlines of permits.
 pub(crate) fn begin() {
     IS_LIBRARY_THREAD.set(true);
 }
 
-/// Whether the calling thread must not block for any of these: it runs a waker of others.
+/// Whether the calling thread is one of these. Code of others in a waker must not wait for them
+/// then.
 pub(crate) fn is_library_thread() -> bool {
     IS_LIBRARY_THREAD.get()
 }

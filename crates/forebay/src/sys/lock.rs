@@ -1,12 +1,12 @@
 //! The locks of the library's own state.
 //!
-//! Two rules hold for all of them, and both are kept here:
+//! This module enforces two rules for all of them:
 //!
-//! - No code of others runs under one: it may call the library, or wait for a thread that does. In
-//!   debug builds each thread counts the locks that it holds, and [`assert_none_held`] fails where
-//!   such code is about to run.
-//! - A forked child never waits for one, as the thread that held it may not be there: what was made
-//!   before the fork is empty in a child.
+//! - Code of others never runs under a lock. It may call the library, or wait for a thread that
+//!   does. In debug builds each thread counts the locks that it holds, and [`assert_none_held`]
+//!   fails before such code runs.
+//! - A forked child never waits for a lock, because the thread that held it may not exist there.
+//!   State that was made before the fork is empty in a child.
 //!
 //! Decision: `docs/decisions/0029-foreign-code.md`.
 
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use super::fork::Process;
 
-/// State behind a lock, of the process that made it.
+/// State behind a lock, which belongs to the process that made it.
 pub(crate) struct Lock<T> {
     process: Process,
     mutex: Mutex<T>,
@@ -33,7 +33,7 @@ pub(crate) struct LockGuard<'a, T> {
     _held: Held,
 }
 
-/// The state of a lock that a child cannot reach, while it is locked.
+/// The locked state of a lock that a child cannot reach.
 pub(crate) struct HereGuard<'a, T> {
     guard: MutexGuard<'a, T>,
     _held: Held,
@@ -41,7 +41,7 @@ pub(crate) struct HereGuard<'a, T> {
 
 enum Guarded<'a, T> {
     Locked(MutexGuard<'a, T>),
-    /// In a forked child: an empty state, which is forgotten with the guard.
+    /// In a forked child: an empty state, which is dropped with the guard.
     Empty(Box<T>),
 }
 
@@ -50,7 +50,7 @@ impl<T> Lock<T> {
         Self { process: Process::current(), mutex: Mutex::new(state) }
     }
 
-    /// Locks what a child cannot reach: its owner is an
+    /// Locks a state that a child cannot reach: its owner is an
     /// [`OfProcess`](super::fork::OfProcess), or has checked the process.
     pub(crate) fn lock_here(&self) -> HereGuard<'_, T> {
         debug_assert!(self.process.is_here(), "a child must not wait for its parent's lock");
@@ -64,12 +64,12 @@ impl<T> Lock<T> {
 }
 
 impl<T: Default> Lock<T> {
-    /// Locks the state; in a forked child an empty one, which takes changes and keeps none.
+    /// Locks the state. A forked child gets an empty state, whose changes are not kept.
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         if self.process.is_here() { self.lock_here().into() } else { LockGuard::empty() }
     }
 
-    /// [`Self::lock`] if nobody else has it.
+    /// [`Self::lock`], or `None` if the lock is held.
     pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         if !self.process.is_here() {
             return Some(LockGuard::empty());
@@ -95,7 +95,8 @@ impl<T> fmt::Debug for Lock<T> {
 }
 
 /// State of the whole process, behind a lock. A forked child begins with an empty state of its own.
-/// Its parent's is kept there for ever, as a thread that is not there may have locked it.
+/// The parent's state is leaked in the child, because a thread that does not exist there may have
+/// locked it.
 pub(crate) struct PerProcess<T>(AtomicPtr<Lock<T>>);
 
 impl<T: Default + Send> PerProcess<T> {
@@ -106,7 +107,7 @@ impl<T: Default + Send> PerProcess<T> {
     pub(crate) fn lock(&'static self) -> LockGuard<'static, T> {
         let mut found = self.0.load(Ordering::Acquire);
         loop {
-            // SAFETY: it is null, or was leaked below and is never freed.
+            // SAFETY: the pointer is null, or was leaked below and is never freed.
             if let Some(lock) = unsafe { found.as_ref() }
                 && lock.process.is_here()
             {
@@ -116,7 +117,7 @@ impl<T: Default + Send> PerProcess<T> {
             match self.0.compare_exchange(found, own, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => found = own,
                 Err(others) => {
-                    // SAFETY: it comes from a box, and no other thread has seen it.
+                    // SAFETY: the pointer comes from a box, and no other thread has seen it.
                     drop(unsafe { Box::from_raw(own) });
                     found = others;
                 }
@@ -134,20 +135,20 @@ impl<'a, T> LockGuard<'a, T> {
         Self::of_state(Guarded::Locked(guard), Held::one())
     }
 
-    /// Sleeps, with the lock released, until `condition` is notified, or for no reason.
+    /// Sleeps, with the lock released, until `condition` is notified. It may also wake spuriously.
     pub(crate) fn wait(self, condition: &Condvar) -> Self {
         let Self { state, _held } = self;
         let state = match state {
             Guarded::Locked(guard) => {
                 Guarded::Locked(condition.wait(guard).unwrap_or_else(PoisonError::into_inner))
             }
-            // Nobody notifies a child.
+            // No thread notifies a child.
             empty @ Guarded::Empty(_) => empty,
         };
         Self::of_state(state, _held)
     }
 
-    /// [`Self::wait`], but for `timeout` at most; whether it has passed.
+    /// [`Self::wait`] for at most `timeout`. Returns whether the time has passed.
     pub(crate) fn wait_timeout(self, condition: &Condvar, timeout: Duration) -> (Self, bool) {
         let Self { state, _held } = self;
         let (state, is_over) = match state {
@@ -210,7 +211,7 @@ impl<T> DerefMut for HereGuard<'_, T> {
 }
 
 thread_local! {
-    /// Locks of the library that the thread holds; counted in debug builds.
+    /// The number of the library's locks that the thread holds; counted in debug builds.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -236,7 +237,7 @@ fn count(change: impl FnOnce(usize) -> usize) {
     }
 }
 
-/// To be called before code of others runs: a waker's, a logger's, or that of what is dropped.
+/// Call it before code of others runs: a waker, a logger, or a drop of foreign values.
 pub(crate) fn assert_none_held() {
     debug_assert!(
         HELD.get() == 0 || thread::panicking(),

@@ -1,4 +1,4 @@
-//! What the rest takes from the system: time, processes, NUMA nodes, locks and threads.
+//! Interfaces to the system: time, processes, NUMA nodes, locks and threads.
 
 pub(crate) mod clock;
 pub(crate) mod descriptor_table;

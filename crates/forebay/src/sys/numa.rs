@@ -1,17 +1,17 @@
-//! Which NUMA node a thread runs on.
+//! The NUMA nodes of CPUs and threads.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The NUMA node of the CPU that the calling thread runs on, below [`count`];
-/// 0 where the system does not say.
+/// The NUMA node of the CPU that the calling thread runs on, below [`count`]. 0 if the system does
+/// not report it.
 pub(crate) fn node_of_this_thread() -> usize {
     nodes().get(rustix::thread::sched_getcpu()).copied().unwrap_or(0)
 }
 
-/// How many NUMA nodes have CPUs; at least 1.
+/// The number of NUMA nodes with CPUs; at least 1.
 pub(crate) fn count() -> usize {
     nodes().iter().max().map_or(1, |last| last + 1)
 }
@@ -22,8 +22,8 @@ pub(crate) fn nodes() -> &'static [usize] {
     NODES.get_or_init(|| nodes_by_cpu(Path::new("/sys/devices/system/node")))
 }
 
-/// The node of each CPU, by the `nodeN/cpulist` files in `dir`; the nodes that
-/// have CPUs are counted from 0 on, without gaps.
+/// The node of each CPU, from the files `nodeN/cpulist` in `dir`. Nodes with CPUs are numbered from
+/// 0 without gaps.
 fn nodes_by_cpu(dir: &Path) -> Vec<usize> {
     let mut lists = BTreeMap::new();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -48,7 +48,7 @@ fn nodes_by_cpu(dir: &Path) -> Vec<usize> {
     nodes
 }
 
-/// Most CPUs that a list is read for: what the kernel supports.
+/// The most CPUs of a list: the limit of the kernel.
 const CPUS_MAX: usize = 8192;
 
 /// The CPUs of a list such as `0-3,8`.

@@ -1,4 +1,4 @@
-//! Panics of what others wrote, where this crate's threads run it.
+//! Panics of foreign code in the library's threads.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,8 +9,7 @@ pub(crate) fn contain<R>(work: impl FnOnce() -> R) -> Option<R> {
         Ok(result) => return Some(result),
         Err(payload) => payload,
     };
-    // What it panicked with may panic again when it is dropped. Whatever that
-    // leaves is kept for ever.
+    // The drop of the payload may panic again. The payload of that panic is leaked.
     if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(next);
     }

@@ -1,6 +1,6 @@
-//! What permits synchronize with: the real thing, or in this crate's unit
-//! tests loom's, whose model checker runs every interleaving. Tests of
-//! permits in real threads are in `tests/`.
+//! The synchronization of permits: the real primitives, or in this crate's unit tests those of
+//! loom, whose model checker runs every interleaving. Tests of permits with real threads are in
+//! `tests/`.
 
 #[cfg(not(test))]
 pub(crate) use self::real::*;
@@ -32,7 +32,7 @@ mod model {
     pub(crate) use loom::thread::Builder;
     pub(crate) use loom::thread_local;
 
-    /// The lock of the library's state, whose holders the model counts.
+    /// A lock of the library's state. The model counts the locks that a thread holds.
     #[derive(Debug)]
     pub(crate) struct Lock<T>(Mutex<T>);
 
@@ -50,8 +50,8 @@ mod model {
         static CURRENT: Thread = Thread::default();
     }
 
-    /// A thread as far as it can be parked. loom's own also wakes a thread
-    /// that waits for a lock.
+    /// A thread that can be parked. loom's own `unpark` would also wake a thread that waits for a
+    /// lock.
     #[derive(Clone, Debug, Default)]
     pub(crate) struct Thread(Arc<(Mutex<bool>, Condvar)>);
 
@@ -77,17 +77,17 @@ mod model {
         *token = false;
     }
 
-    /// The model begins now,
+    /// The time at which a model begins.
     const BEGIN: Time = Time::from_nanos(1_000_000_000);
-    /// and is over before this time: nobody sleeps until then or later.
+    /// The time at which a model has ended. No thread sleeps until then or later.
     const END: Time = BEGIN.plus_nanos(50_000_000);
 
-    // loom runs all threads of a model in one
+    // loom runs all threads of a model in one thread.
     std::thread_local! {
         static NOW: Cell<Time> = const { Cell::new(BEGIN) };
     }
 
-    /// Time passes only when somebody sleeps until then.
+    /// A clock that advances only when a thread sleeps or works.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Clock;
 
@@ -96,7 +96,7 @@ mod model {
             Self
         }
 
-        /// To be called first in a model.
+        /// Call it first in a model.
         pub(crate) fn begin() {
             NOW.set(BEGIN);
         }
@@ -105,13 +105,13 @@ mod model {
             NOW.get()
         }
 
-        /// The calling thread works for so long.
+        /// The calling thread works for this many nanoseconds.
         pub(crate) fn pass(nanos: u64) {
             NOW.set(NOW.get().plus_nanos(nanos));
         }
     }
 
-    /// It may be that nobody else does anything meanwhile.
+    /// The other threads may do nothing until the timeout.
     pub(crate) fn park_timeout(timeout: Duration) {
         let until = NOW.get().plus_nanos(forebay_core::saturating_nanos(timeout));
         if until >= END { park() } else { NOW.set(until) }

@@ -1,4 +1,4 @@
-//! A thread that looks once a second at what nobody else looks at.
+//! A thread that runs a check once a second.
 
 use std::sync::OnceLock;
 use std::thread;
@@ -8,22 +8,22 @@ use crate::sys::lock::PerProcess;
 use crate::sys::panics::contain;
 use crate::sys::signals;
 
-/// So often.
+/// The time between two checks.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Looks; whether there is something to look at.
+/// The check. It returns whether there is still something to check.
 static LOOK: OnceLock<fn() -> bool> = OnceLock::new();
-/// Whether the process has the thread.
+/// Whether the thread runs in this process.
 static IS_RUNNING: PerProcess<bool> = PerProcess::new();
 
-/// Has `look` called each second as long as it says that there is something to look at, once the
-/// thread is [started](start).
+/// Sets the check. Once the thread is [started](start), it calls `look` each second as long as
+/// `look` returns true.
 pub(crate) fn set(look: fn() -> bool) {
     let _ = LOOK.set(look);
 }
 
-/// Starts the thread, if there may be something to look at and this process has none. Where none
-/// is to be had nobody looks.
+/// Starts the thread, if a check is set and the thread does not run. If it cannot be started, there
+/// are no checks.
 pub(crate) fn start() {
     let Some(look) = LOOK.get() else { return };
     let mut is_running = IS_RUNNING.lock();
@@ -40,7 +40,7 @@ fn run(look: fn() -> bool) {
         if !is_over() {
             continue;
         }
-        // Who has something to look at since then has not asked for a thread yet.
+        // A caller that added something to check after the last check has not called `start` yet.
         let mut is_running = IS_RUNNING.lock();
         if is_over() {
             *is_running = false;

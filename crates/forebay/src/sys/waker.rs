@@ -1,8 +1,9 @@
-//! The wakers of others: the one place where they are cloned, woken and dropped.
+//! The wakers of others. They are cloned, woken and dropped only here.
 //!
-//! All three run others' code, which may call the library, block or panic. So none is done under a
-//! lock of the library, which debug builds [check](assert_none_held), and threads that the library
-//! has parked are woken before them: a waker may block for one of these.
+//! Each of these runs code of others, which may call the library, block or panic. So none is done
+//! under a lock of the library, and debug builds [check](assert_none_held) that. The library wakes
+//! the threads that it has parked before it runs wakers of others, because such a waker may wait
+//! for one of them.
 //!
 //! Decision: `docs/decisions/0029-foreign-code.md`.
 
@@ -15,26 +16,27 @@ use super::lock::assert_none_held;
 use super::panics::contain;
 
 thread_local! {
-    /// The data of the library's own waker with which the thread polls.
+    /// The data pointer of the library's own waker with which the thread is polling.
     static OWN: Cell<*const ()> = const { Cell::new(ptr::null()) };
-    /// Those that wait for the end of a [`put_off`], if the thread is in one. It is there also while
-    /// the thread's other variables are dropped, one of which may be a file of an engine.
+    /// The wakers that wait for the end of a [`put_off`], if the thread is in one. It is never
+    /// dropped, because the drops of other thread-local variables use it. One of these may be a
+    /// file of an engine.
     static PUT_OFF: ManuallyDrop<RefCell<Option<Vec<KeptWaker>>>> =
         const { ManuallyDrop::new(RefCell::new(None)) };
-    /// Wakers of others that the thread runs, for which it counts as a holder.
+    /// The number of wakers of others that the thread is running. It counts as a holder meanwhile.
     static WAKING: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A waker that the library keeps for a while. A panic in its drop ends there, since the
-/// code that drops it may be in the middle of something.
+/// A waker that the library keeps for a while. A panic in its drop is contained, because the
+/// calling code may be in the middle of a change.
 #[derive(Debug)]
 pub(crate) struct KeptWaker {
-    /// Taken when it is woken.
+    /// `None` once it is woken.
     waker: Option<Waker>,
     owner: Owner,
 }
 
-/// Whose code a waker runs.
+/// The owner of the code that a waker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Library,
@@ -61,7 +63,7 @@ fn drop_of(owner: Owner, waker: Waker) {
 }
 
 impl KeptWaker {
-    /// A clone of the waker that a future is polled with.
+    /// A clone of the waker with which a future is polled.
     pub(crate) fn of(waker: &Waker) -> Self {
         let own = OWN.get();
         let is_own = !own.is_null() && own == waker.data();
@@ -77,12 +79,12 @@ impl KeptWaker {
         self.owner == Owner::Library
     }
 
-    /// Whether it wakes the same as `waker`.
+    /// Whether it wakes the same task as `waker`.
     pub(crate) fn will_wake(&self, waker: &Waker) -> bool {
         self.waker.as_ref().is_some_and(|own| own.will_wake(waker))
     }
 
-    /// What it does then ends with it, also by a panic.
+    /// Wakes it, or puts it off inside a [`put_off`]. A panic of the waker is contained.
     pub(crate) fn wake(mut self) {
         if self.is_own() {
             return self.waker.take().into_iter().for_each(Waker::wake);
@@ -102,7 +104,7 @@ impl KeptWaker {
     }
 }
 
-/// Wakes all, those of the library first.
+/// Wakes all of them, the library's own first.
 pub(crate) fn wake_all(wakers: impl IntoIterator<Item = KeptWaker>) {
     let mut others = Vec::new();
     for waker in wakers {
@@ -111,7 +113,7 @@ pub(crate) fn wake_all(wakers: impl IntoIterator<Item = KeptWaker>) {
     others.into_iter().for_each(KeptWaker::wake);
 }
 
-/// Polls with a `waker` of the library, which runs no code of others.
+/// Polls with `waker`, which belongs to the library and runs no code of others.
 pub(crate) fn with_own<R>(waker: &Waker, poll: impl FnOnce(&mut Context<'_>) -> R) -> R {
     struct Restore(*const ());
     impl Drop for Restore {
@@ -123,7 +125,7 @@ pub(crate) fn with_own<R>(waker: &Waker, poll: impl FnOnce(&mut Context<'_>) -> 
     poll(&mut Context::from_waker(waker))
 }
 
-/// Wakers of others that were put off. They are woken when this is dropped.
+/// Wakers of others that were put off. The drop wakes them.
 #[derive(Default)]
 pub(crate) struct PutOff(Vec<KeptWaker>);
 
@@ -142,9 +144,9 @@ impl Drop for PutOff {
     }
 }
 
-/// Does `work`, in whose middle wakers of others are not to run: those are returned.
+/// Does `work`, during which no wakers of others run. Returns them instead.
 pub(crate) fn put_off<R>(work: impl FnOnce() -> R) -> (R, PutOff) {
-    /// Those of the work around this one; put back also where the work panics.
+    /// The list of the enclosing `put_off`. The drop restores it, even if the work panics.
     struct Around(Option<Vec<KeptWaker>>);
     impl Drop for Around {
         fn drop(&mut self) {
@@ -159,20 +161,20 @@ pub(crate) fn put_off<R>(work: impl FnOnce() -> R) -> (R, PutOff) {
     (result, PutOff(wakers.unwrap_or_default()))
 }
 
-/// Does `work`, and wakes others after it.
+/// Does `work`, and then wakes the wakers of others.
 pub(crate) fn wake_after<R>(work: impl FnOnce() -> R) -> R {
     put_off(work).0
 }
 
-/// Runs `wake`, during which the calling thread counts as a holder of a permit: others may wait for
-/// what it does next.
+/// Runs `wake`. The calling thread counts as a holder of a permit meanwhile, because others may
+/// wait for its next steps.
 pub(crate) fn as_holder(wake: impl FnOnce()) {
     WAKING.set(WAKING.get() + 1);
     wake();
     WAKING.set(WAKING.get().saturating_sub(1));
 }
 
-/// Whether the thread runs a waker of others for somebody.
+/// Whether the thread is running a waker of others.
 pub(crate) fn is_waking() -> bool {
     WAKING.get() > 0
 }

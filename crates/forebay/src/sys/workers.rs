@@ -1,5 +1,5 @@
-//! Threads for calls that may block: as many as there are such calls, up to a bound, and none that
-//! has had nothing to do for a while.
+//! Threads for calls that may block. There are as many threads as such calls, up to a bound. Idle
+//! threads end after a while.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -17,24 +17,25 @@ use crate::sys::panics::contain;
 use crate::sys::signals;
 use crate::sys::waker::{KeptWaker, put_off};
 
-/// A thread that has found nothing to do for so long ends.
+/// The idle time after which a thread ends.
 const IDLE_MAX: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads of one owner. They outlive it by what they have to do, and [`IDLE_MAX`].
+/// The threads of one owner. They outlive the owner until their jobs are done and [`IDLE_MAX`] has
+/// passed.
 pub(crate) struct Workers {
     shared: Arc<Shared>,
 }
 
-/// As long as this is there one of the threads is.
+/// Keeps one of the threads running as long as it exists.
 pub(crate) struct KeptWorker {
     shared: Arc<Shared>,
 }
 
 struct Shared {
     process: Process,
-    /// Whose descriptor table the threads have, if it is not that of the process.
+    /// The descriptor table of the threads, if it is not that of the process.
     table: Option<TableThreads>,
     threads_max: usize,
     state: Lock<State>,
@@ -44,29 +45,29 @@ struct Shared {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// Those that run.
+    /// The number of running threads.
     threads: usize,
-    /// Those that are being started: nothing counts on them.
+    /// The number of threads that are being started. Jobs do not rely on them.
     starting: usize,
-    /// Of these, those that wait for a job.
+    /// The number of running threads that wait for a job.
     idle: usize,
-    /// Those that want one to be there.
+    /// The number of [`KeptWorker`]s.
     kept: usize,
 }
 
 impl Workers {
-    /// Of as many threads at most, which are threads of `table` if one is given. What runs there is
-    /// the library's alone: no waker, no logger and no hook of others.
+    /// At most `threads_max` threads, with `table` if one is given. They run only code of the
+    /// library: no waker, logger or hook of others.
     pub(crate) fn new(threads_max: usize, table: Option<TableThreads>) -> Self {
         let (process, state) = (Process::current(), Lock::default());
         let shared = Shared { process, table, threads_max, state, work: Condvar::new() };
         Self { shared: Arc::new(shared) }
     }
 
-    /// Sees to it that a thread is there from now on.
+    /// Makes sure that a thread exists from now on.
     ///
     /// # Errors
-    /// There is none, and none can be had.
+    /// There is no thread, and none can be started.
     pub(crate) fn keep_one(&self) -> io::Result<KeptWorker> {
         let mut state = self.shared.state.lock();
         state.kept += 1;
@@ -80,8 +81,8 @@ impl Workers {
         Ok(kept)
     }
 
-    /// Has `job` run, after those that were handed over before it. For who [keeps](Self::keep_one)
-    /// a thread: more than that cannot always be had.
+    /// Queues `job` for the threads. The caller [keeps](Self::keep_one) a thread, because another
+    /// one cannot always be started.
     pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) {
         let mut state = self.shared.state.lock();
         state.jobs.push_back(Box::new(job));
@@ -93,14 +94,14 @@ impl Workers {
         if wakes {
             self.shared.work.notify_one();
         } else if starts {
-            // Those that there are have it for an answer.
+            // If no thread can be started, an existing one runs the job.
             let _ = self.shared.start();
         }
     }
 
-    /// What `call` returns, which one of the threads makes.
+    /// Runs `call` on one of the threads and returns its result.
     ///
-    /// Cancel safety: it is made all the same.
+    /// Cancel safety: `call` is still made.
     pub(crate) async fn call<R: Send + 'static>(
         &self,
         call: impl FnOnce() -> R + Send + 'static,
@@ -108,7 +109,7 @@ impl Workers {
         let answer = Arc::new(Lock::new((None, None::<KeptWaker>)));
         let shared = Arc::clone(&answer);
         self.run(move || {
-            // A waker of others may wait for the thread that waits for the answer.
+            // A waker of others may wait for the thread that waits for this answer.
             let (result, _others) = put_off(call);
             let mut answer = shared.lock();
             answer.0 = Some(result);
@@ -136,7 +137,7 @@ impl Workers {
 }
 
 impl Shared {
-    /// Starts a thread, which is counted as one that is being started.
+    /// Starts a thread. The caller has counted it in `starting`.
     fn start(self: &Arc<Self>) -> io::Result<()> {
         let shared = Arc::clone(self);
         let started = match &self.table {
@@ -149,7 +150,7 @@ impl Shared {
         started.inspect_err(|_| self.state.lock().starting -= 1)
     }
 
-    /// A thread's life.
+    /// The loop of a thread.
     fn work(&self) {
         library_thread::begin();
         let mut state = self.state.lock();
@@ -182,13 +183,13 @@ impl Shared {
 
 impl Drop for KeptWorker {
     fn drop(&mut self) {
-        // A child has none of the threads, and maybe for ever a lock that its parent had.
+        // A child has none of the threads, and possibly a lock that the parent holds for ever.
         if self.shared.process.is_here() {
             let mut state = self.shared.state.lock();
             state.kept -= 1;
             let may_end = state.kept == 0;
             drop(state);
-            // Only then the thread that waits without an end is to wait with one.
+            // The kept thread waits without a timeout. It has to wait with one now.
             if may_end {
                 self.shared.work.notify_all();
             }
