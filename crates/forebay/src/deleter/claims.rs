@@ -1,10 +1,11 @@
-//! Claims on a trash and on its entries, which end with the process that has them.
+//! Claims on a trash and on its entries. They end with the process that holds them.
 //!
 //! A claim is a record lock of an open file description (OFD) on one byte of the trash directory.
-//! The kernel drops it when the process ends, in whatever way, and no container hides it. Nothing
-//! is read or written there, so a byte stands for whatever is agreed on. A directory cannot be
-//! opened for writing, and read locks exclude none. So who has placed one looks whether another is
-//! there, too, and takes its own back then.
+//! The kernel drops it when the process ends, in whatever way, and it also works between
+//! containers. The bytes are never read or written, so each byte can stand for a deleter or an
+//! entry. A directory cannot be opened for writing, so only read locks are possible, and these do
+//! not exclude each other. So a deleter places its lock, then looks for another one on the byte,
+//! and takes its own back if there is one.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,7 +13,7 @@ use std::os::fd::BorrowedFd;
 use super::entry_name::EntryName;
 use crate::sys::record_lock;
 
-/// Bytes below this stand for deleters that use the trash, those from here on for entries.
+/// Bytes below this one stand for deleters that use the trash. The others stand for entries.
 const ENTRIES: i64 = 1 << 62;
 /// The most other deleters of one trash that a deleter remembers.
 const OTHERS_MAX: usize = 256;
@@ -20,12 +21,13 @@ const OTHERS_MAX: usize = 256;
 /// The claims of one open trash directory.
 pub(super) struct Claims<'a>(pub(super) BorrowedFd<'a>);
 
-/// What a deleter claims as long as it uses the trash. All entries with its name are its own then.
+/// The byte that a deleter claims while it uses the trash. It owns all entries with its number
+/// meanwhile.
 const fn byte_of_owner(owner: u64) -> i64 {
     (owner >> 2) as i64
 }
 
-/// What a deleter claims while it deletes an entry that another left.
+/// The byte that a deleter claims while it deletes an entry which another deleter left.
 const fn byte_of_entry(name: EntryName) -> i64 {
     ENTRIES + (name.owner.wrapping_add(name.number) as i64 & (ENTRIES - 1))
 }
@@ -40,19 +42,19 @@ impl Claims<'_> {
         let _ = self.set(libc::F_UNLCK, byte_of_owner(owner));
     }
 
-    /// Whether `owner`, who is another, uses the trash.
+    /// Whether another deleter with the number `owner` uses the trash.
     pub(super) fn has(&self, owner: u64) -> bool {
         self.of_another(byte_of_owner(owner), 1).is_some()
     }
 
-    /// What stands for the others that use the trash, except `owner`.
+    /// The bytes of all deleters that use the trash, except `owner`.
     pub(super) fn others(&self, owner: u64) -> Vec<i64> {
         let (mut found, mut ranges) = (Vec::new(), vec![(0, ENTRIES)]);
         while let Some((start, end)) = ranges.pop() {
             if start >= end || found.len() >= OTHERS_MAX {
                 continue;
             }
-            // Any of them, not the first.
+            // The byte may be that of any lock in the range, not only of the first.
             let Some(byte) = self.of_another(start, end - start) else { continue };
             if byte != byte_of_owner(owner) {
                 found.push(byte);
@@ -62,10 +64,11 @@ impl Claims<'_> {
         found
     }
 
-    /// Claims an entry; whether no other has. Of two that do it at once both may find the other.
+    /// Claims an entry. Returns whether no other deleter has it. If two do this at once, both may
+    /// fail.
     pub(super) fn place_alone(&self, name: EntryName) -> bool {
         let byte = byte_of_entry(name);
-        // Without locks nobody can be asked.
+        // Without locks, other deleters cannot be found.
         if self.set(libc::F_RDLCK, byte).is_err() {
             return true;
         }
@@ -84,7 +87,7 @@ impl Claims<'_> {
         record_lock::ask(self.0, libc::F_OFD_SETLK, kind, (byte, 1)).map(drop)
     }
 
-    /// The first byte of a claim of another open file within `len` bytes from `start`.
+    /// A byte that another open file has claimed, within `len` bytes from `start`.
     fn of_another(&self, start: i64, len: i64) -> Option<i64> {
         record_lock::of_another(self.0, (start, len))
     }

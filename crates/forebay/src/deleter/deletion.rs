@@ -99,13 +99,13 @@ pub struct Deletion {
     waiter: Waiter,
 }
 
-/// A task that waits for a deletion. Nothing is kept of it when it is dropped.
+/// A task that waits for a deletion. Its waker is removed when this is dropped.
 struct Waiter {
     target: Arc<Target>,
     id: WaiterId,
 }
 
-/// A file, or all that is in a trash, on its way.
+/// A file that is being deleted, or all files of a trash.
 pub(super) struct Target {
     pub(super) path: PathBuf,
     process: Process,
@@ -115,7 +115,7 @@ pub(super) struct Target {
 
 struct Inner {
     progress: DeletionProgress,
-    /// Files of which the end is not known yet.
+    /// The number of files that have not ended.
     open: u64,
     files: u64,
     how: DeletedHow,
@@ -142,7 +142,7 @@ impl Target {
         Self { path, process, inner, changed: Condvar::new() }
     }
 
-    /// It is touched from now on; false if it was cancelled before.
+    /// Begins the removal from the path. Returns false if the deletion was cancelled.
     pub(super) fn begin(&self) -> bool {
         let mut inner = self.inner.lock();
         if inner.progress.state != DeletionState::Waiting {
@@ -152,7 +152,7 @@ impl Target {
         true
     }
 
-    /// One more file belongs to it.
+    /// Adds a file.
     pub(super) fn add_file(&self) {
         self.inner.lock().open += 1;
     }
@@ -161,7 +161,7 @@ impl Target {
         self.inner.lock().progress.bytes_total += bytes;
     }
 
-    /// Bytes of it that another deleter has freed.
+    /// Subtracts bytes that another deleter has freed.
     pub(super) fn take_off(&self, bytes: u64) {
         let total = &mut self.inner.lock().progress.bytes_total;
         *total = total.saturating_sub(bytes);
@@ -180,7 +180,8 @@ impl Target {
         inner.progress.bytes_freed += bytes;
     }
 
-    /// One of its files has ended; of a [`empty_trash`](crate::Deleter::empty_trash) none is `None`.
+    /// Ends one file. `None` is the end of the scan of
+    /// [`empty_trash`](crate::Deleter::empty_trash), or a file that another deleter deleted.
     pub(super) fn end(&self, result: Result<Option<DeletedHow>, DeleteErrorCause>) {
         self.change(|inner| {
             match result {
@@ -198,7 +199,7 @@ impl Target {
         });
     }
 
-    /// What would have ended it panicked.
+    /// Ends the deletion after a panic of its thread.
     pub(super) fn note_panic(&self) {
         self.change(|inner| {
             if inner.progress.state != DeletionState::Ended {
@@ -221,7 +222,7 @@ impl Target {
         wake_all(waiters);
     }
 
-    /// Not in a child, which has none of its parent's deletions.
+    /// The state, or an error in a forked child.
     fn checked(&self) -> Result<LockGuard<'_, Inner>, DeleteError> {
         self.process.check().map_err(|forked: Forked| DeleteError::new(&self.path, forked))?;
         Ok(self.inner.lock())
@@ -248,7 +249,7 @@ impl Target {
     }
 }
 
-/// What is waited for.
+/// The result that is awaited, once there is one.
 type Until<T> = fn(&Target, &Inner) -> Option<Result<T, DeleteError>>;
 
 impl Deletion {
@@ -265,14 +266,15 @@ impl Deletion {
     /// Blocks until the file is deleted.
     ///
     /// # Errors
-    /// It is not; see [`DeleteError`]. In a waker that a thread of the library runs, which would
-    /// wait for itself: [`WaitsForItself`](DeleteErrorCause::WaitsForItself), unless it has ended.
+    /// The file is not deleted: see [`DeleteError`]. In a waker that a thread of the library runs,
+    /// and that would wait for itself, [`WaitsForItself`](DeleteErrorCause::WaitsForItself) unless
+    /// the deletion has ended.
     pub fn wait(&self) -> Result<Deleted, DeleteError> {
         self.wait_until(Target::is_ended)
     }
 
-    /// Blocks until the file is durably removed from its path. Whatever happens to the process or
-    /// the machine after that, the file does not come back, and its blocks are freed later.
+    /// Blocks until the file is durably removed from its path. After that it does not come back,
+    /// even if the process or the machine crashes, and its blocks are freed later.
     ///
     /// # Errors
     /// As for [`Deletion::wait`].
@@ -280,12 +282,12 @@ impl Deletion {
         self.wait_until(Target::is_removed)
     }
 
-    /// [`Deletion::wait_removed`], for a task.
+    /// [`Deletion::wait_removed`] for a task.
     ///
     /// # Errors
     /// As for [`Deletion::wait`].
     ///
-    /// Cancel safety: nothing is lost.
+    /// Cancel safety: dropping it has no effect on the deletion.
     pub async fn removed(&self) -> Result<(), DeleteError> {
         let waiter = Waiter::of(&self.target);
         poll_fn(|context| waiter.poll_until(context, Target::is_removed)).await
@@ -332,7 +334,8 @@ impl Waiter {
         context: &Context<'_>,
         until: Until<T>,
     ) -> Poll<Result<T, DeleteError>> {
-        // Cloned before there is a lock; what it replaces is dropped after it.
+        // The waker is cloned before the lock is taken. The replaced one is dropped after its
+        // release.
         let waker = KeptWaker::of(context.waker());
         let mut inner = match self.target.checked() {
             Ok(inner) => inner,

@@ -10,24 +10,24 @@ use super::error::DeleteErrorCause;
 use super::trash::Trash;
 use crate::Class;
 
-/// Directories that are kept open at a time.
+/// The most directories that are kept open.
 const OPEN_MAX: usize = 64;
 
-/// The trash alongside files of one directory, or of all.
+/// A directory, and the trash in it if there is one.
 struct Known {
     path: PathBuf,
     directory: Arc<Directory>,
     trash: Option<Arc<Trash>>,
-    /// What stands for the other deleters that used the trash when they were looked for last.
+    /// The claims of the other deleters that used the trash at the last check.
     others: Vec<i64>,
 }
 
-/// Those that were used last.
+/// The directories, the last used one last.
 #[derive(Default)]
 pub(super) struct Directories(Vec<Known>);
 
 impl Directories {
-    /// The directory at `path`, opened if it is not known; `None` if as many are in use as may.
+    /// The directory at `path`, opened if it is not known. `None` if the maximum number is in use.
     pub(super) fn get(
         &mut self,
         path: &Path,
@@ -56,7 +56,7 @@ impl Directories {
         Ok(Some(directory))
     }
 
-    /// The trash in `directory`, which was got from here, if it is known.
+    /// The trash in `directory`, which [`Self::get`] returned, if the trash is known.
     pub(super) fn trash_of(
         &mut self,
         directory: &Arc<Directory>,
@@ -65,7 +65,7 @@ impl Directories {
         all.find(|known| Arc::ptr_eq(&known.directory, directory)).map(|known| &mut known.trash)
     }
 
-    /// The trashes that another deleter has left since this was asked last.
+    /// The trashes that another deleter has left since the last call.
     pub(super) fn left_by_another(&mut self) -> Vec<Arc<Trash>> {
         let mut all = Vec::new();
         for known in &mut self.0 {
@@ -79,7 +79,7 @@ impl Directories {
         all
     }
 
-    /// Forgets all that are not in use, and removes trashes that are empty.
+    /// Closes all directories that are not in use, and removes empty trashes.
     pub(super) fn close_unused(&mut self) {
         let (used, unused) = std::mem::take(&mut self.0).into_iter().partition(Known::is_used);
         self.0 = used;
@@ -89,7 +89,7 @@ impl Directories {
 }
 
 impl Known {
-    /// Whether something else has it, too.
+    /// Whether the directory or the trash is in use elsewhere.
     fn is_used(&self) -> bool {
         Arc::strong_count(&self.directory) > 1 + usize::from(self.trash.is_some())
             || self.trash.as_ref().is_some_and(|trash| Arc::strong_count(trash) > 1)

@@ -1,4 +1,4 @@
-//! Directories: where files are deleted, and what is discarded there.
+//! Directories in which files are deleted.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,19 +15,19 @@ use crate::{Class, Scheduler};
 
 /// An open directory in which files are deleted.
 pub(super) struct Directory {
-    /// As it was opened.
+    /// The path with which it was opened.
     pub(super) path: PathBuf,
     pub(super) fd: OwnedFd,
     pub(super) stat: Stat,
-    /// The class on the disk that it is on.
+    /// The class, on the disk of the directory.
     pub(super) class: Class,
-    /// Whether what is freed there is discarded.
+    /// Whether freed blocks are discarded.
     pub(super) discards: bool,
-    /// Who may search a directory but not list it cannot flush it.
+    /// A directory that may be searched but not listed cannot be flushed.
     is_readable: bool,
 }
 
-/// A path's directory and the name in it.
+/// Splits a path into its directory and the name in it.
 pub(super) fn split(path: &Path) -> Result<(PathBuf, OsString), Errno> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() {
@@ -67,13 +67,14 @@ impl Directory {
         Ok(Self { path: path.to_owned(), fd, stat, class, discards, is_readable })
     }
 
-    /// Makes what was changed in it durable.
+    /// Makes changes of the directory durable.
     pub(super) fn flush(&self) -> Result<(), Errno> {
         if self.is_readable { rustix::io::retry_on_intr(|| fsync(&self.fd)) } else { Ok(()) }
     }
 }
 
-/// Whether deletes become discards: the file system is mounted so, and its device takes them.
+/// Whether deletes send discards: the file system is mounted with `discard`, and its device
+/// supports them.
 fn discards(machine: &Machine, stack: &Stack) -> bool {
     let takes = || {
         let device = BlockDevice::find(machine, stack.block_device()?)?;
@@ -91,7 +92,7 @@ pub(super) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// What a file has on the disk, in bytes.
+/// The allocated size of a file, in bytes.
 pub(super) fn allocated(stat: &Stat) -> u64 {
     u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512)
 }

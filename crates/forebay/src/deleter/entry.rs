@@ -1,4 +1,4 @@
-//! An entry of a trash, and who may delete it.
+//! Entries of a trash, and which deleter may delete them.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use rustix::io::Errno;
 use super::entry_name::EntryName;
 use super::trash::Trash;
 
-/// An entry that a deleter has yet to delete.
+/// An entry that a deleter still has to delete.
 pub(super) struct Entry {
     pub(super) trash: Arc<Trash>,
     pub(super) name: EntryName,
     is_claimed: bool,
 }
 
-/// What came of a claim.
+/// The result of a claim.
 pub(super) enum Claimed {
-    /// It is this deleter's from the beginning, or since an earlier claim.
+    /// The deleter has always owned the entry, or has claimed it before.
     Before,
-    /// Now: what it is by now.
+    /// The deleter has claimed the entry now. This is its present status.
     Now(Stat),
     /// Another deleter is deleting it.
     ByAnother,
@@ -37,12 +37,12 @@ impl Entry {
         self.name.owner != self.trash.owner
     }
 
-    /// Whether it is in that trash, by whichever path either was opened.
+    /// Whether it is in this trash, even if that was opened by another path.
     pub(super) fn is_in(&self, trash: &Trash) -> bool {
         self.trash.is_same(trash)
     }
 
-    /// Sees to it that no other deleter deletes it, as long as this is there.
+    /// Claims the entry, so that no other deleter deletes it as long as this value exists.
     pub(super) fn claim(&mut self) -> Result<Claimed, Errno> {
         if self.is_claimed || !self.is_left() {
             return Ok(Claimed::Before);
@@ -58,15 +58,15 @@ impl Entry {
         }
     }
 
-    /// Leaves it to other deleters: this one has failed to delete it.
+    /// Leaves the entry to other deleters, because this one has failed to delete it.
     pub(super) fn give_up(&self) {
         if !self.is_left() {
-            // Where it cannot be renamed it is left to others when this process ends.
+            // If it cannot be renamed, other deleters take it over when this process ends.
             let _ = self.trash.rename(self.name, self.name.given_up());
         }
     }
 
-    /// Removes its name; nothing if that is gone.
+    /// Removes its name. It has no effect if the name is gone.
     pub(super) fn unlink(&self) -> Result<(), Errno> {
         self.trash.unlink(self.name)
     }

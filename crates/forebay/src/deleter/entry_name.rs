@@ -2,34 +2,34 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// What the names of all entries begin with: nothing else in a trash is touched.
+/// The prefix of the names of all entries. Other files in a trash are not touched.
 const PREFIX: &str = "forebay-";
-/// Hexadecimal digits of an owner, and the most that a number has.
+/// The number of hexadecimal digits of an owner, and the most of an entry's number.
 const DIGITS: usize = 16;
-/// Set in the owner of entries that their deleter could not delete and left to others.
+/// The bit of an owner that marks entries which their deleter could not delete and left to others.
 const GIVEN_UP: u64 = 1 << 63;
 
-/// The name of an entry: which deleter moved it there, and a number.
+/// The name of an entry: the number of the deleter that moved it there, and a number of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EntryName {
     pub(super) owner: u64,
     pub(super) number: u64,
 }
 
-/// Names that no other deleter gives.
+/// Unique names for the entries of one deleter.
 pub(super) struct EntryNames {
     pub(super) owner: u64,
     next: u64,
 }
 
 impl EntryName {
-    /// `None` if it is the name of no entry.
+    /// Parses a name; `None` if it is not that of an entry.
     pub(super) fn parse(name: &OsStr) -> Option<Self> {
         let rest = name.to_str()?.strip_prefix(PREFIX)?;
         let (owner, number) = rest.split_once('-')?;
         let of_hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
         let parsed = Self { owner: of_hex(owner)?, number: of_hex(number)? };
-        // As it is written, and in no other way.
+        // Only the exact form that `to_os` writes is accepted.
         (parsed.to_os() == name && owner.len() == DIGITS).then_some(parsed)
     }
 
@@ -37,7 +37,7 @@ impl EntryName {
         format!("{PREFIX}{:016x}-{:x}", self.owner, self.number).into()
     }
 
-    /// Its name once its deleter has left it to others.
+    /// The name of the entry after its deleter has left it to others.
     pub(super) fn given_up(self) -> Self {
         Self { owner: self.owner | GIVEN_UP, ..self }
     }

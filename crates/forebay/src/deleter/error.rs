@@ -31,26 +31,27 @@ pub enum DeleteErrorCause {
     /// A system call failed.
     #[error("{operation}: {}{}", io::Error::from_raw_os_error(*errno), remedy(*errno))]
     System {
-        /// Which one.
+        /// The system call's purpose.
         operation: DeleteOperation,
-        /// The system's number of the error.
+        /// The error number (`errno`).
         errno: i32,
     },
     /// The trash directory cannot be used, or something else has its name.
     #[error("the trash directory {} {fault}", path.display())]
     Trash {
-        /// Where it is.
+        /// The path of the trash directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         fault: TrashFault,
     },
     /// It was [cancelled](crate::Deletion::cancel) before the file was touched.
     #[error("cancelled before it began")]
     Cancelled,
-    /// The maximum number of files waits already.
+    /// The maximum number of files waits already: see
+    /// [`files_max`](crate::DeleterOptions::files_max).
     #[error("{max} files wait to be deleted already (DeleterOptions::files_max)")]
     Full {
-        /// How many.
+        /// The maximum.
         max: usize,
     },
     /// The permit for the discards was refused. The file is in the trash, where the next
@@ -65,49 +66,49 @@ pub enum DeleteErrorCause {
     /// next [`empty_trash`](crate::Deleter::empty_trash) finds it.
     #[error("the thread that deletes has panicked, which is a bug in forebay; please report it")]
     Panicked,
-    /// This is a child of the process that made the deleter.
+    /// The process was forked after it made the deleter, and this is the child.
     #[error(transparent)]
     Forked(#[from] Forked),
 }
 
-/// Why a trash directory cannot be used, and what to do.
+/// Why a trash directory cannot be used. The message says what to do.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrashFault {
-    /// Something else has its name (`ENOTDIR`).
+    /// It is not a directory (`ENOTDIR`).
     #[error(
         "is no directory: rename or remove what is there, or choose another name for the trash"
     )]
     NotADirectory,
-    /// A symbolic link has its name (`ELOOP`).
+    /// It is a symbolic link (`ELOOP`).
     #[error(
         "is a symbolic link, which is not followed: remove the link, and name the directory that \
          the trash is to be in (DeleterOptions::trash_in)"
     )]
     SymbolicLink,
-    /// Another user made it, whose files would be deleted with this user's rights (`EPERM`).
+    /// Another user owns it. Files of that user would be deleted with this user's rights (`EPERM`).
     #[error(
         "belongs to user {owner}, and this process is user {user}: delete as user {owner} or as \
          root, have its owner changed, or choose another name for the trash"
     )]
     WrongOwner {
-        /// The number of the user that it belongs to.
+        /// The user id of its owner.
         owner: u32,
-        /// The number of the user that the process has.
+        /// The effective user id of the process.
         user: u32,
     },
-    /// Others than its owner may put files there, which would be deleted (`EPERM`).
+    /// Users other than its owner may put files there, which would be deleted (`EPERM`).
     #[error(
         "may be written by others than its owner (mode {mode:o}): take that away with `chmod go-w`"
     )]
     WritableByOthers {
-        /// Its permissions.
+        /// Its permission bits.
         mode: u32,
     },
     /// This user may not list it (`EACCES`).
     #[error("may not be read by user {user}: give its owner all rights with `chmod u+rwx`")]
     NotAccessible {
-        /// The number of the user that the process has.
+        /// The effective user id of the process.
         user: u32,
     },
 }
@@ -123,7 +124,7 @@ impl TrashFault {
     }
 }
 
-/// What to do about an error of the system, where that is always the same.
+/// The remedy for an error of the system, if it is always the same.
 fn remedy(errno: i32) -> &'static str {
     match Errno::from_raw_os_error(errno) {
         Errno::MFILE => {
@@ -146,11 +147,11 @@ forebay_core::debug_as_display!(DeleteError, DeleteErrorCause, TrashFault);
 pub enum DeleteOperation {
     /// To start the thread that deletes.
     StartThread,
-    /// To look the path up.
+    /// To look up the path.
     LookUp,
-    /// To open the directory that the file is in.
+    /// To open the directory of the file.
     OpenDirectory,
-    /// To find out on which disk it is.
+    /// To find the disk of the directory.
     FindDisk,
     /// To make or to open the trash directory.
     OpenTrash,
@@ -210,7 +211,7 @@ impl DeleteErrorCause {
     }
 }
 
-/// A failed system call, with what it was for.
+/// Adds the purpose of a system call to its error.
 pub(super) trait During<T> {
     fn during(self, operation: DeleteOperation) -> Result<T, DeleteErrorCause>;
 }

@@ -1,4 +1,4 @@
-//! Freeing what was removed: a large file a part at a time, small ones together.
+//! Freeing of removed files: a large file in parts, small files together.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::admit::AdmitFuture;
 use crate::permit::Permit;
 use crate::sys::waker::with_own;
 
-/// Small files that share a step at most.
+/// The most small files that share a step.
 const FILES_MAX: usize = 64;
 
 impl Worker {
-    /// What a step of a class may free now.
+    /// The most that a step of a class may free now.
     fn limit(&self, class: &Class) -> StepMax {
         let options = &self.shared.options;
         let goal = class.disk.here().of(Op::Discard).io.effective_goal();
@@ -39,14 +39,15 @@ impl Worker {
         if is_small { self.free_small(&class, limit) } else { self.free_part(&class, limit) }
     }
 
-    /// Opens what is next.
+    /// Opens the next files.
     fn open_some(&mut self) {
         loop {
             let items = self.next_items();
             if items.is_empty() {
                 return;
             }
-            // Decided for the first that lacks a descriptor, and tried again is what lacks one.
+            // The first item that lacks a descriptor decides whether all such items are tried
+            // again.
             let (mut retries, mut again) = (None, Vec::new());
             for opened in OpenFile::open_all(items) {
                 match opened {
@@ -65,15 +66,16 @@ impl Worker {
                 again.into_iter().rev().for_each(|item| self.queue.push_front(item));
                 return;
             }
-            // Where one did not come by a descriptor the next does not wait for as long.
+            // After a lack of descriptors, the count continues, so that the next item does not wait
+            // as long again.
             if retries.is_none() {
                 self.retries = 0;
             }
         }
     }
 
-    /// What is to be opened next: one large file, or as many small ones as a step frees with those
-    /// that are open.
+    /// The next items to open: one large file, or the small ones that fit in a step with the open
+    /// files.
     fn next_items(&mut self) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         loop {
@@ -101,7 +103,8 @@ impl Worker {
         }
     }
 
-    /// Whether what lacks descriptors, which may be given back, is tried again.
+    /// Whether items that lack descriptors are tried again. It waits first, because descriptors may
+    /// be closed.
     fn may_retry(&mut self) -> bool {
         let retries = self.retries < RETRIES_MAX;
         if retries {
@@ -153,7 +156,7 @@ impl Worker {
         };
         let all = self.opened.iter().flat_map(lens);
         let most = class.disk.here().of(Op::Discard).discard_step(limit, all);
-        // Whole files, at least one.
+        // Whole files, and at least one.
         let (mut count, mut bytes, mut commands) = (0, 0, 0);
         for file in &self.opened {
             let lens = lens(file);
@@ -215,7 +218,7 @@ impl Worker {
         self.shared.counts().add_step(self.now(), bytes, commands);
     }
 
-    /// Waits for a permit, and runs jobs while it waits.
+    /// Waits for a permit, and does jobs meanwhile.
     fn admit(
         &mut self,
         class: &Class,

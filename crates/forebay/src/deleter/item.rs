@@ -1,4 +1,4 @@
-//! What was removed, and where it is.
+//! Removed files, and where they are.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use super::flusher::Flusher;
 use super::trash::Trash;
 use crate::Class;
 
-/// A file that was removed.
+/// A removed file that is not freed yet.
 pub(super) struct Item {
     pub(super) target: Arc<Target>,
     pub(super) place: Place,
-    /// What it has on the disk.
+    /// Its allocated size, in bytes.
     pub(super) bytes: u64,
     pub(super) since: Time,
 }
 
-/// Where it is now.
+/// Where a removed file is.
 pub(super) enum Place {
     /// In a trash.
     Trash(Entry),
-    /// Nowhere but in an open descriptor.
+    /// It has no name, and is open in a descriptor.
     Held(Held),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Held {
 }
 
 impl Place {
-    /// The class on its disk.
+    /// The class, on the disk of the file.
     pub(super) fn class(&self) -> &Class {
         match self {
             Self::Trash(entry) => &entry.trash.directory.class,
@@ -47,7 +47,7 @@ impl Place {
         }
     }
 
-    /// Free and all bytes of its file system.
+    /// The free bytes and all bytes of its file system.
     pub(super) fn free_space(&self) -> Option<(u64, u64)> {
         let stat = match self {
             Self::Trash(entry) => fstatvfs(&entry.trash.fd),
@@ -60,7 +60,7 @@ impl Place {
         ))
     }
 
-    /// Removes what is left of its name.
+    /// Removes its name in the trash, if it has one.
     pub(super) fn unlink(&self) -> Result<(), DeleteErrorCause> {
         match self {
             Self::Trash(entry) => entry.unlink().during(DeleteOperation::Unlink),
@@ -68,7 +68,7 @@ impl Place {
         }
     }
 
-    /// Has the file system do what it has put off.
+    /// Makes the file system commit its pending changes.
     pub(super) fn flush(&self) -> Result<(), Errno> {
         match self {
             Self::Trash(entry) => entry.trash.flush(),
@@ -76,7 +76,7 @@ impl Place {
         }
     }
 
-    /// What is flushed for it instead of the file itself.
+    /// The file that is flushed in its place.
     pub(super) fn flusher(&self) -> Result<Flusher, Errno> {
         match self {
             Self::Trash(entry) => Flusher::open(&entry.trash.fd),
@@ -84,7 +84,7 @@ impl Place {
         }
     }
 
-    /// Whether one flush is for both.
+    /// Whether one flush covers both.
     pub(super) fn is_same_directory(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Trash(one), Self::Trash(other)) => Arc::ptr_eq(&one.trash, &other.trash),
@@ -93,7 +93,7 @@ impl Place {
         }
     }
 
-    /// The entry that it is in that trash, by whichever path either was opened.
+    /// Its entry, if it is in this trash, even if that was opened by another path.
     pub(super) fn entry_in(&self, trash: &Trash) -> Option<&Entry> {
         match self {
             Self::Trash(entry) if entry.is_in(trash) => Some(entry),

@@ -22,24 +22,24 @@ use crate::direct_file::file_number_of;
 
 /// The most jobs that are done at a time.
 pub(super) const JOBS_MAX: usize = 1024;
-/// Files that are unlinked and kept open at a time.
+/// The most unlinked files that are kept open.
 const HELD_MAX: usize = 64;
-/// A trash that is removed by another just when it is used is made again, so often.
+/// How often a trash is made again if another process removes it just when it is used.
 const TRASH_TRIES: u32 = 8;
-/// A directory that was moved to the trash by mistake is moved back, with this many tries while
-/// others take its name.
+/// A directory that was moved to the trash by mistake is moved back. This is the number of attempts
+/// while others take its name.
 const GIVE_BACK_TRIES: u32 = 64;
 
-/// What became of a file whose name was removed.
+/// The state of a file after its name was removed.
 enum Removed {
-    /// It is to be freed.
+    /// The file waits to be freed.
     Waits(Place, Stat),
     Over(UnlinkReason),
 }
 
 /// Why a job was not done.
 enum JobFailure {
-    /// There is no room now.
+    /// There is no room for the job now.
     PutOff,
     Failed(DeleteErrorCause),
 }
@@ -50,7 +50,7 @@ impl From<DeleteErrorCause> for JobFailure {
     }
 }
 
-/// What was flushed, with the results.
+/// The objects that were flushed, with the results.
 type Flushed<T> = Vec<(Arc<T>, Result<(), Errno>)>;
 
 /// Files whose removal is not durable yet.
@@ -63,14 +63,14 @@ struct Batch {
 }
 
 impl Worker {
-    /// Does what was asked for since; whether there was anything.
+    /// Does the new jobs. Returns whether there were any.
     pub(super) fn take_jobs(&mut self) -> bool {
         let room = JOBS_MAX.saturating_sub(self.put_off.len());
         let jobs = self.shared.take_jobs(room);
         let came = !jobs.is_empty();
         self.put_off.extend(jobs);
         let mut before = usize::MAX;
-        // what was put off for want of room among the directories has it once these are flushed
+        // A flush makes room among the directories for jobs that were put off.
         while !self.put_off.is_empty() && self.put_off.len() < before {
             before = self.put_off.len();
             let jobs = std::mem::take(&mut self.put_off);
@@ -79,7 +79,7 @@ impl Worker {
         came
     }
 
-    /// Does all of `jobs` that there is room for, with one flush of each directory.
+    /// Does the `jobs` for which there is room, with one flush of each directory.
     fn do_jobs(&mut self, mut jobs: VecDeque<Job>) {
         let mut batch = Batch::default();
         while let Some(job) = jobs.pop_front() {
@@ -111,14 +111,15 @@ impl Worker {
         }
         let known = self.directories.get(&path, &self.shared.class)?;
         let directory = known.ok_or(JobFailure::PutOff)?;
-        // The trash's has a place alongside it until the file is moved, or will say what it lacks.
+        // The trash's directory stays open next to it until the file is moved. An error is returned
+        // there.
         let trash_in = self.shared.options.trash_in.as_ref();
         let home = trash_in.map(|path| self.directories.get(path, &self.shared.class));
         if matches!(home, Some(Ok(None))) {
             return Err(JobFailure::PutOff);
         }
         if !target.begin() {
-            // it was cancelled
+            // The deletion was cancelled.
             self.shared.forget();
             return Ok(());
         }
@@ -142,7 +143,7 @@ impl Worker {
         Item { target: Arc::clone(target), place, bytes, since: self.now() }
     }
 
-    /// Removes a name, so that what it named is freed in steps if it should be.
+    /// Removes a name. The file is then freed in steps, unless there is a reason against it.
     fn remove(
         &mut self,
         directory: &Arc<Directory>,
@@ -186,14 +187,14 @@ impl Worker {
             let trash = self.trash_for(directory)?;
             tries += 1;
             match trash.take(directory, name, &mut self.names) {
-                // Either the file is gone, or the trash.
+                // Either the file or the trash is gone.
                 Err(Errno::NOENT) if tries < TRASH_TRIES && trash.is_gone() => {
                     self.forget_trash(&trash);
                 }
                 moved => break Entry::new(&trash, moved.during(DeleteOperation::Rename)?),
             }
         };
-        // Another may have taken the name since it was looked at.
+        // The name may belong to another file than when it was looked up.
         for _ in 0..GIVE_BACK_TRIES {
             let stat = entry.trash.stat_entry(entry.name).during(DeleteOperation::Rename)?;
             if file_type(&stat) != FileType::Directory {
@@ -207,7 +208,8 @@ impl Worker {
         Err(Errno::EXIST).during(DeleteOperation::Rename)
     }
 
-    /// The trash for files of `directory`. What earlier processes left there is deleted, too.
+    /// The trash for files of `directory`. Entries that earlier processes left there are deleted
+    /// too.
     fn trash_for(&mut self, directory: &Arc<Directory>) -> Result<Arc<Trash>, DeleteErrorCause> {
         let directory = match &self.shared.options.trash_in {
             None => Arc::clone(directory),
@@ -226,7 +228,7 @@ impl Worker {
             *known = Some(Arc::clone(&trash));
         }
         let left = Arc::new(Target::new(trash.path()));
-        // What cannot be listed is no reason not to move more there.
+        // If the trash cannot be listed, files can still be moved there.
         let _ = self.adopt(&trash, &left, false);
         Ok(trash)
     }
@@ -237,8 +239,8 @@ impl Worker {
         }
     }
 
-    /// Deletes what other deleters left in the trash of a directory, and waits for what those
-    /// that are still there have in it.
+    /// Deletes the entries that other deleters left in the trash of a directory, and waits for
+    /// those of present deleters.
     fn empty_trash(&mut self, target: &Arc<Target>) -> Result<(), JobFailure> {
         let known = self.directories.get(&target.path, &self.shared.class)?;
         let directory = known.ok_or(JobFailure::PutOff)?;
@@ -268,7 +270,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes what is in `batch` durable, and says so.
+    /// Makes the removals of `batch` durable, and reports them.
     fn flush(&mut self, mut batch: Batch) {
         for (item, directory) in std::mem::take(&mut batch.waiting) {
             let flushed = once(&mut batch.directories, &directory, Directory::flush);
@@ -292,7 +294,7 @@ impl Worker {
     }
 }
 
-/// Flushes `this` unless it was; what came of it.
+/// Flushes `this` unless it was flushed before. Returns the result of the flush.
 fn once<T>(
     earlier: &mut Flushed<T>,
     this: &Arc<T>,
@@ -306,7 +308,7 @@ fn once<T>(
     flushed
 }
 
-/// Unlinks a file and keeps it open, if nobody else has it.
+/// Unlinks a file and keeps it open, if nobody else has it open.
 fn hold(directory: &Arc<Directory>, name: &OsStr) -> Result<Removed, DeleteErrorCause> {
     let files = &directory.class.disk.held_files;
     let fd = lease::open_all(files, directory.fd.as_fd(), vec![name.to_owned()]).pop();

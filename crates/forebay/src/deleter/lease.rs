@@ -10,27 +10,27 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::page_cache::DiskFiles;
 
-/// Sets the signal for what happens to a file description.
+/// The `fcntl` command that sets the signal of a file description.
 const F_SETSIG: libc::c_int = 10;
 
-/// How long the leases of one batch are tried again in all. A child of this process has copies of all
-/// descriptors between its fork and its exec, so files that the engine has closed are open there for
-/// some milliseconds. A file that is in use for longer delays the batch by this time.
+/// The total time for which the leases of one batch are retried. A child of this process has copies
+/// of all descriptors between its fork and its exec, so files that the engine has closed are open
+/// there for some milliseconds. A file that is in use for longer delays the batch by this time.
 const CHILD_EXEC_MAX: Duration = Duration::from_millis(20);
-/// How often a lease is tried again.
+/// The time between two attempts to take a lease.
 const LEASE_RETRY: Duration = Duration::from_millis(1);
 
-/// Why a file was not opened for its deleter alone.
+/// Why a file is not open for its deleter alone.
 pub(super) enum OpenFailure {
     /// It cannot be opened.
     Refused(Errno),
-    /// Somebody else has it open, or nobody can tell.
+    /// The file is open elsewhere, or the system cannot tell.
     InUse,
 }
 
-/// Opens files to free them and [takes leases](take); in the order of `names`. The process may have
-/// them open too, and locked. So each comes to the descriptor table of the process only once it is sure
-/// that nobody has it: to close it there would end the record locks of the process.
+/// Opens the files `names`, in this order, to free them, and [takes leases](take). This process may
+/// also have them open, with record locks. Closing a descriptor of such a file in the process's
+/// table would end the locks. So a file comes to that table only if nobody else has it open.
 pub(super) fn open_all(
     files: &DiskFiles,
     directory: BorrowedFd<'_>,
@@ -51,8 +51,8 @@ pub(super) fn open_all(
     }
 }
 
-/// Opens one file and takes its lease. It waits up to `wait_left` for the lease, and takes what it waited
-/// from that.
+/// Opens one file and takes its lease. It waits for the lease for at most `wait_left`, and
+/// subtracts the waiting time from it.
 fn open(
     directory: BorrowedFd<'_>,
     name: &OsStr,
@@ -74,26 +74,27 @@ fn open(
     }
 }
 
-/// Takes a write lease on an open file: it fails with `EAGAIN` if anybody else has it open, and with
-/// others where nobody can tell. It ends with the descriptor; until then, who opens the file waits.
+/// Takes a write lease on an open file. It fails with `EAGAIN` if the file is open elsewhere, and
+/// with other errors if the system cannot tell. The lease ends with the descriptor. Until then,
+/// programs that open the file wait.
 fn take(file: BorrowedFd<'_>) -> Result<(), Errno> {
     let fd = file.as_raw_fd();
-    // When somebody wants to open it the kernel sends a signal, which by default would end the
-    // process: first one that is ignored by default, then to nobody. That it is wanted is
-    // asked for.
-    // SAFETY: these calls take numbers and change nothing but the open file description.
+    // When a program wants to open the file, the kernel sends a signal, which by default would end
+    // the process. So the signal becomes SIGURG, which is ignored by default, and then it has no
+    // receiver. `is_kept` polls instead. SAFETY: these calls take numbers and change only the open
+    // file description.
     unsafe {
         check(libc::fcntl(fd, F_SETSIG, libc::SIGURG))?;
         check(libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK))?;
         check(libc::fcntl(fd, libc::F_SETOWN, 0))?;
     }
-    // Somebody may have come before the owner was taken away.
+    // A program may have opened it before the receiver was removed.
     if is_kept(file) { Ok(()) } else { Err(Errno::AGAIN) }
 }
 
-/// Whether nobody wants to open the file.
+/// Whether no program waits to open the file.
 pub(super) fn is_kept(file: BorrowedFd<'_>) -> bool {
-    // SAFETY: it takes numbers and changes nothing.
+    // SAFETY: the call takes numbers and changes nothing.
     let lease = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) };
     lease == libc::F_WRLCK
 }

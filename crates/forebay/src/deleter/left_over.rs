@@ -1,4 +1,4 @@
-//! What other deleters left in a trash: it is deleted, too, by the first deleter that claims it.
+//! Entries that other deleters left in a trash. The first deleter that claims one deletes it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,12 +15,13 @@ use super::item::{Item, Place};
 use super::state::{Watched, Worker};
 use super::trash::Trash;
 
-/// The most entries of another deleter that are looked at in a row.
+/// The most entries of another deleter that are checked in a row.
 const ENTRIES_PER_CHECK_MAX: usize = 1024;
 
 impl Worker {
-    /// Deletes what other deleters left in `trash`. What one that is still there has is watched if
-    /// `and_watch` says so. What this one has in hand already belongs to whom it did before.
+    /// Deletes the entries that other deleters left in `trash`. With `and_watch`, entries of
+    /// present deleters are watched. Entries that this deleter already deletes or watches keep
+    /// their target.
     pub(super) fn adopt(
         &mut self,
         trash: &Arc<Trash>,
@@ -45,14 +46,14 @@ impl Worker {
             }
         }
         self.watched.extend(watched.into_iter().map(|(owner, mut numbers)| {
-            // A deleter deletes in this order.
+            // A deleter deletes its entries in this order.
             numbers.make_contiguous().sort_unstable();
             Watched { target: Arc::clone(target), trash: Arc::clone(trash), owner, numbers }
         }));
         if more { Err(DeleteErrorCause::Full { max }) } else { Ok(()) }
     }
 
-    /// All entries of others in `trash` that this deleter deletes or watches.
+    /// The entries of others in `trash` that this deleter deletes or watches.
     fn in_hand(&self, trash: &Trash) -> HashSet<EntryName> {
         let opened = self.opened.iter().map(|file| &file.item);
         let items = self.queue.iter().chain(opened);
@@ -77,13 +78,13 @@ impl Worker {
         }
     }
 
-    /// Claims an item that is next, unless another has it or has deleted it.
+    /// Claims the next item. Returns `None` if another deleter has it or has deleted it.
     pub(super) fn claim(&mut self, mut item: Item) -> Option<Item> {
         let Place::Trash(entry) = &mut item.place else { return Some(item) };
         match entry.claim().during(DeleteOperation::LookUp) {
             Ok(Claimed::Before) => Some(item),
             Ok(Claimed::Now(stat)) => {
-                // Another may have freed a part of it before it ended.
+                // Another deleter may have freed a part of it before it ended.
                 let freed = item.bytes.saturating_sub(allocated(&stat));
                 item.bytes -= freed;
                 item.target.take_off(freed);
@@ -108,15 +109,15 @@ impl Worker {
         }
     }
 
-    /// Sees to what other deleters have in the trashes that this one uses: what one that is gone
-    /// had is taken over.
+    /// Checks the other deleters of the trashes that this one uses, and takes over the entries of
+    /// those that have ended.
     pub(super) fn check_watched(&mut self) {
         for watched in std::mem::take(&mut self.watched) {
             self.look_at(watched);
         }
         for trash in self.directories.left_by_another() {
             let left = Arc::new(Target::new(trash.path()));
-            // What cannot be listed is no reason not to move more there.
+            // If the trash cannot be listed, files can still be moved there.
             let _ = self.adopt(&trash, &left, false);
         }
         self.end_emptied();
@@ -140,7 +141,7 @@ impl Worker {
         self.watched.push(watched);
     }
 
-    /// Ends each emptying of a trash in which nothing is left.
+    /// Ends each `empty_trash` whose trash has no entries left.
     pub(super) fn end_emptied(&mut self) {
         for emptying in std::mem::take(&mut self.emptying) {
             if self.has_left(&emptying.trash) {
@@ -175,7 +176,7 @@ impl Worker {
         }
     }
 
-    /// Takes an item out of what waits here: it is another's.
+    /// Removes an item that belongs to another deleter. Returns its target.
     fn take_off(&mut self, item: Item) -> Arc<Target> {
         item.target.take_off(item.bytes);
         self.forget(item)

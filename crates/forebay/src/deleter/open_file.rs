@@ -1,4 +1,4 @@
-//! A file that is being freed.
+//! Files that are being freed.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,12 +17,12 @@ use super::steps::{Step, next_step};
 use crate::extents::{EXTENTS_MAX, ExtentMap};
 use crate::page_cache::residency;
 
-/// One that grows while it is freed is gone through so often; then it is unlinked.
+/// The most passes over a file that grows while it is freed. Then it is unlinked.
 const ROUNDS_MAX: u32 = 4;
-/// Behind all that a file can have.
+/// An offset beyond the end of any file.
 const END: u64 = i64::MAX as u64;
 
-/// Files that share a step have at most this many bytes each.
+/// The most bytes of a file that shares a step.
 pub(super) const SMALL_MAX: u64 = 1 << 20;
 
 /// How parts are freed.
@@ -32,34 +32,35 @@ enum Method {
     Truncate,
 }
 
-/// A file of which nobody else has anything.
+/// A file that only the deleter has open.
 pub(super) struct OpenFile {
     pub(super) item: Item,
-    /// `None` where the item has it.
+    /// `None` if the item has the descriptor.
     fd: Option<OwnedFd>,
-    /// It shares steps.
+    /// Whether it shares steps with others.
     pub(super) is_small: bool,
-    /// Of a small one.
+    /// The extents of a small file.
     pub(super) extents: Vec<Range<u64>>,
     size: u64,
-    /// Nothing is left from here on.
+    /// The offset from which on everything is freed.
     end: u64,
     rounds: u32,
     map: ExtentMap,
     method: Method,
-    /// Where data waits in memory to be written: what is flushed instead, which has none.
+    /// For a file with dirty pages: a file without data, which is flushed in its place.
     flusher: Option<Flusher>,
 }
 
-/// What came of opening one.
+/// The result of opening a file.
 pub(super) enum Opened {
     Freeable(OpenFile),
-    /// It was unlinked.
+    /// The file was unlinked, and needs no steps.
     Over(Item, DeletedHow),
 }
 
 impl OpenFile {
-    /// Opens what was removed, all in one trash; what is not to be freed in steps is unlinked.
+    /// Opens removed files, which are all in one trash. Files that are not freed in steps are
+    /// unlinked.
     pub(super) fn open_all(items: Vec<Item>) -> Vec<Result<Opened, (Item, DeleteErrorCause)>> {
         let looked_up: Vec<_> = items.iter().map(Self::look_up).collect();
         let entries = items.iter().zip(&looked_up).filter(|(_, looked_up)| looked_up.is_ok());
@@ -94,9 +95,9 @@ impl OpenFile {
         freeable.collect()
     }
 
-    /// Looks at an item before it is opened. Where the library has no descriptor table of its own,
-    /// to open and close a file drops the record locks that this process has on it. So a file that
-    /// stays under another name is not opened.
+    /// Checks an item before it is opened. If the library has no descriptor table of its own,
+    /// opening and closing a file drops the record locks of this process on it. So a file that
+    /// keeps another name is not opened.
     fn look_up(item: &Item) -> Result<(), Result<UnlinkReason, DeleteErrorCause>> {
         let Place::Trash(entry) = &item.place else { return Ok(()) };
         match entry.trash.stat_entry(entry.name) {
@@ -128,7 +129,7 @@ impl OpenFile {
     fn look(&mut self) -> Result<(), DeleteErrorCause> {
         let stat = fstat(self.fd()).during(DeleteOperation::Open)?;
         self.size = u64::try_from(stat.st_size).unwrap_or(0);
-        // To punch a hole writes the data in it first, and to flush the file all that it has.
+        // Punching a hole writes its dirty pages first, and flushing the file writes all of them.
         if !residency(self.fd(), 0, 0).is_ok_and(|pages| pages.is_clean()) {
             self.method = Method::Truncate;
             self.flusher = self.item.place.flusher().ok();
@@ -136,7 +137,7 @@ impl OpenFile {
         self.is_small = allocated(&stat) <= SMALL_MAX && self.item.bytes <= SMALL_MAX;
         if self.is_small {
             self.extents = self.extents_within(&(0..END))?;
-            // More than a step has: not in one step with others.
+            // A file with more extents than a step frees cannot share one.
             self.is_small = self.extents.len() < EXTENTS_MAX;
         }
         Ok(())
@@ -158,7 +159,7 @@ impl OpenFile {
             .map_err(|error| DeleteErrorCause::io(DeleteOperation::MapExtents, &error))
     }
 
-    /// What is freed next; `None` if nothing is left, or somebody wants to open it.
+    /// The next step. `None` if nothing is left, or if a program wants to open the file.
     pub(super) fn next_step(&mut self, limit: StepMax) -> Result<Option<Step>, DeleteErrorCause> {
         if !lease::is_kept(self.fd()) {
             return Ok(None);
@@ -172,7 +173,7 @@ impl OpenFile {
             if step.is_some() {
                 return Ok(step);
             }
-            // It may have grown.
+            // The file may have grown.
             let stat = fstat(self.fd()).during(DeleteOperation::Open)?;
             self.rounds += 1;
             if allocated(&stat) == 0 || self.rounds >= ROUNDS_MAX || self.method == Method::Truncate
@@ -183,12 +184,12 @@ impl OpenFile {
         }
     }
 
-    /// Frees these extents, the last that it has, and has the file system tell the disk so; returns
-    /// their bytes.
+    /// Frees these extents, which are the last of the file, and flushes, so that the file system
+    /// sends the discards. Returns their bytes.
     pub(super) fn free(&mut self, extents: &[Range<u64>]) -> Result<u64, DeleteErrorCause> {
         let (Some(first), Some(last)) = (extents.last(), extents.first()) else { return Ok(0) };
         let (start, len) = (first.start, last.end - first.start);
-        // To cut it beyond its end would make it longer.
+        // A truncation beyond the end would make the file longer.
         let has_no_data = start >= self.size;
         if self.method == Method::Punch || has_no_data {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -221,7 +222,7 @@ impl OpenFile {
         (self.item, result)
     }
 
-    /// Nothing is left of it that is to be freed.
+    /// Removes the name of a file with no blocks left to free.
     pub(super) fn finish(self) -> (Item, Result<DeletedHow, DeleteErrorCause>) {
         let is_kept = lease::is_kept(self.fd());
         let how = match self.method {
@@ -234,13 +235,14 @@ impl OpenFile {
     }
 }
 
-/// An open file, or why it is not freed in steps.
+/// The open file, or the reason why it is not freed in steps.
 fn why_not_freeable(
     opened: Result<OwnedFd, OpenFailure>,
 ) -> Result<OwnedFd, Result<UnlinkReason, DeleteErrorCause>> {
     let fd = match opened {
         Ok(fd) => fd,
-        // Another has deleted it, or it cannot be opened: a link, a socket, a program that runs.
+        // Another deleter has deleted it, or it cannot be opened: a link, a socket, a running
+        // program.
         Err(OpenFailure::Refused(Errno::NOENT | Errno::LOOP | Errno::NXIO)) => {
             return Err(Ok(UnlinkReason::NothingToFree));
         }
@@ -255,7 +257,7 @@ fn why_not_freeable(
     why_only_unlinked(&stat).map_or(Ok(fd), |reason| Err(Ok(reason)))
 }
 
-/// Why a file is not freed in steps, by what it is.
+/// The reason why a file of this kind is not freed in steps.
 fn why_only_unlinked(stat: &Stat) -> Option<UnlinkReason> {
     match file_type(stat) {
         FileType::RegularFile if stat.st_nlink != 1 => Some(UnlinkReason::HardLinked),

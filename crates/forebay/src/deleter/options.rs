@@ -9,13 +9,13 @@ use forebay_core::DISCARD_STEP_NANOS;
 
 use crate::backlog::BacklogController;
 
-/// The name of trash directories, unless another is given.
+/// The default name of trash directories.
 pub const TRASH_NAME_DEFAULT: &str = ".forebay-trash";
-/// What a step may take at the rate, unless another time is given.
+/// The default length of a step.
 const STEP_DEFAULT: Duration = Duration::from_nanos(DISCARD_STEP_NANOS);
-/// How many files may wait, unless another number is given.
+/// The default maximum of waiting files.
 const FILES_MAX_DEFAULT: usize = 1 << 20;
-/// How old the oldest may become, unless another age is given.
+/// The default maximum age of a waiting file.
 const AGE_MAX_DEFAULT: Duration = Duration::from_secs(3600);
 
 /// Invalid options of a deleter.
@@ -25,19 +25,19 @@ pub enum DeleterError {
     /// A value of 0, with which nothing would ever be deleted.
     #[error("{option} is 0: give at least 1")]
     Zero {
-        /// Which option.
+        /// The option.
         option: &'static str,
     },
-    /// Not the name of a directory.
+    /// The name of the trash is not a plain name.
     #[error("{name:?} is no name of a trash directory: give one without `/`, not `.` or `..`")]
     TrashName {
-        /// The offending one.
+        /// The invalid name.
         name: OsString,
     },
-    /// Steps too short or too long.
+    /// The length of a step is below 1 ms or above 10 s.
     #[error("steps of {} ms: give 1 ms to 10 s", step.as_millis())]
     Step {
-        /// The offending time.
+        /// The invalid length.
         step: Duration,
     },
 }
@@ -82,8 +82,8 @@ impl Default for DeleterOptions {
 }
 
 impl DeleterOptions {
-    /// The defaults: no rate limit but the scheduling of the class, a trash in the directory of
-    /// each file, and the default maximums.
+    /// The defaults: no rate limit other than the scheduling of the class, a trash in the directory
+    /// of each file, and the default maximums.
     pub fn new() -> Self {
         Self::default()
     }
@@ -139,22 +139,22 @@ impl DeleterOptions {
         self
     }
 
-    /// Sets how many files may wait, 1,048,576 by default. Further files are refused
+    /// Sets the most files that may wait, 1,048,576 by default. Further files are refused
     /// ([`Full`](crate::DeleteErrorCause::Full)).
     pub fn files_max(mut self, files: usize) -> Self {
         self.files_max = files;
         self
     }
 
-    /// Sets how many bytes may wait; there is no limit by default. Above half of it the rate and
-    /// the class's shares rise. At the limit the rate is unlimited, and the shares are highest.
+    /// Sets the most bytes that may wait; there is no limit by default. Above half of it the rate
+    /// and the class's shares rise. At the limit the rate is unlimited, and the shares are highest.
     pub fn backlog_bytes_max(mut self, bytes: Option<u64>) -> Self {
         self.bytes_max = bytes;
         self
     }
 
-    /// Sets how long a file may wait, one hour by default; `None` for ever. It has the same effect
-    /// as [`backlog_bytes_max`](Self::backlog_bytes_max).
+    /// Sets the longest time that a file may wait, one hour by default; `None` sets no limit. It
+    /// has the same effect as [`backlog_bytes_max`](Self::backlog_bytes_max).
     pub fn backlog_age_max(mut self, age: Option<Duration>) -> Self {
         self.age_max = age;
         self

@@ -1,19 +1,19 @@
-//! When the next step may begin.
+//! The time at which the next step may begin.
 
 use forebay_core::Time;
 
-/// A second.
+/// Nanoseconds per second.
 const SECOND: u64 = 1_000_000_000;
 
-/// What was late may be made up for by so much: steps wait for the disk, and the rate is to be
-/// held all the same.
+/// The most delay that later steps make up for, in nanoseconds. Steps wait for the disk, but should
+/// keep the rate on average.
 const CREDIT_MAX: u64 = SECOND / 2;
 
-/// Keeps to a rate of bytes and of commands: each step is paid for by the time that it takes at
-/// these.
+/// Keeps a rate of bytes and of commands. Each step is charged the time that it takes at these
+/// rates.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// All that was freed is paid for by then.
+    /// The time up to which all steps are paid for.
     pub(super) next: Option<Time>,
 }
 
@@ -23,7 +23,7 @@ impl Pace {
         self.next.is_none_or(|next| next <= now)
     }
 
-    /// A step of this many bytes and commands ends at `now`, at these rates per second.
+    /// Charges a step that ends at `now`, with counts and rates per second of bytes and commands.
     pub(super) fn pay(
         &mut self,
         now: Time,
@@ -34,24 +34,24 @@ impl Pace {
         let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CREDIT_MAX));
         let from = self.next.map_or(now, |next| next.max(earliest));
         let nanos = nanos.unwrap_or(0);
-        // Made up for a little faster, not at once.
+        // Delays are made up for gradually: a step takes at least three quarters of its time.
         self.next = Some(from.plus_nanos(nanos).max(now.plus_nanos(nanos / 4 * 3)));
     }
 
-    /// There was nothing to do: time that passed then is not made up for.
+    /// Notes that there is nothing to do. Idle time is not made up for.
     pub(super) fn rest(&mut self, now: Time) {
         if self.is_open(now) {
             self.next = None;
         }
     }
 
-    /// The rate is another: nothing waits for longer than a step at it.
+    /// Limits the wait after a change of the rate to one step.
     pub(super) fn hurry(&mut self, latest: Time) {
         self.next = self.next.map(|next| next.min(latest));
     }
 }
 
-/// How long this many take at a rate.
+/// The time that `count` units take at `rate`, in nanoseconds; 0 without a rate.
 fn nanos(count: u64, rate: Option<u64>) -> u64 {
     let Some(rate) = rate else { return 0 };
     let nanos = u128::from(count) * u128::from(SECOND) / u128::from(rate.max(1));

@@ -1,4 +1,4 @@
-//! What the handles of a deleter and its thread share.
+//! The state that the handles of a deleter share with its thread.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -16,16 +16,16 @@ use crate::permit::Parking;
 use crate::sys::fork::Process;
 use crate::sys::lock::Lock;
 
-/// With fewer targets none of them is looked at for whether it is still there.
+/// The least number of targets at which dropped ones are removed.
 const TARGETS_MIN: usize = 64;
 
-/// What the thread is asked for.
+/// A job of the thread.
 pub(super) enum Job {
-    /// To delete a file.
+    /// Deletes a file.
     Delete(Arc<Target>),
-    /// To delete what is in a trash.
+    /// Deletes the files in a trash.
     EmptyTrash(Arc<Target>),
-    /// To say so when nothing waits any more.
+    /// Reports when no work is left.
     Drain(Arc<Target>),
 }
 
@@ -49,13 +49,13 @@ pub(super) struct Shared {
 #[derive(Default)]
 struct Inbox {
     jobs: VecDeque<Job>,
-    /// Files that are not deleted yet.
+    /// The number of files that are not deleted yet.
     files: usize,
-    /// Of all jobs, also those that the thread has taken, and some that have ended.
+    /// The targets of all jobs, including those that the thread has taken. Some may have ended.
     targets: Vec<Weak<Target>>,
-    /// With as many targets those that are gone are removed.
+    /// The number of targets at which dropped ones are removed.
     targets_max: usize,
-    /// The thread's, while there is one.
+    /// The parking place of the thread, while it runs.
     parking: Option<Arc<Parking>>,
     running: bool,
 }
@@ -77,7 +77,7 @@ impl Shared {
         Self { process, class, options, owner, inbox: Lock::default() }
     }
 
-    /// What the names of its entries begin with.
+    /// The owner in the names of its entries.
     pub(super) fn owner(&self) -> u64 {
         self.owner
     }
@@ -86,7 +86,7 @@ impl Shared {
         &self.class.record.discards
     }
 
-    /// What waits now, how urgent that is, and since when the oldest does: sets the shares by it.
+    /// Notes how urgent the backlog is and when its oldest file began to wait, and sets the shares.
     pub(super) fn note(&self, part: f64, oldest: u64) {
         let counts = self.counts();
         let mut urgency = counts.urgency.lock();
@@ -97,13 +97,13 @@ impl Shared {
             None => urgent_shares(calm, part),
         };
         if let Some(shares) = urgency.shares(self.class.shares(), wanted) {
-            // One that was removed has none.
+            // A removed class has no shares.
             let _ = self.class.set_shares(shares);
         }
     }
 
-    /// Puts `jobs` before the thread; whether it is to be started. Those that there is no room for
-    /// end at once. Not in a child.
+    /// Queues `jobs` for the thread. Returns whether the thread has to be started. Jobs without
+    /// room end at once. Not for a forked child.
     pub(super) fn ask(&self, jobs: Vec<Job>) -> bool {
         let max = self.options.files_max;
         let mut inbox = self.inbox.lock();
@@ -128,12 +128,12 @@ impl Shared {
         starts
     }
 
-    /// The thread is there, and is woken here.
+    /// Notes that the thread runs, and is woken at `parking`.
     pub(super) fn begin(&self, parking: &Arc<Parking>) {
         self.inbox.lock().parking = Some(Arc::clone(parking));
     }
 
-    /// The thread ended without having done all: what is not done fails.
+    /// Fails all unfinished jobs after a panic of the thread.
     pub(super) fn note_panic(&self) {
         let mut inbox = self.inbox.lock();
         let Inbox { jobs, targets, .. } = std::mem::take(&mut *inbox);
@@ -143,7 +143,7 @@ impl Shared {
         messages::report_invariant("a deleter's thread panicked");
     }
 
-    /// There is no thread to be had.
+    /// Fails all jobs, because no thread can be started.
     pub(super) fn fail(&self, cause: &DeleteErrorCause) {
         let mut inbox = self.inbox.lock();
         inbox.running = false;
@@ -163,7 +163,7 @@ impl Shared {
         inbox.jobs.drain(..count).collect()
     }
 
-    /// Whether the thread may end: there was no new request.
+    /// Whether the thread may end, because there is no new job.
     pub(super) fn try_end(&self) -> bool {
         let mut inbox = self.inbox.lock();
         let ends = inbox.jobs.is_empty();
@@ -174,7 +174,7 @@ impl Shared {
         ends
     }
 
-    /// A file is over.
+    /// Counts the end of a file.
     pub(super) fn end(&self, target: &Target, result: Result<DeletedHow, DeleteErrorCause>) {
         let counts = self.counts();
         match &result {
@@ -190,19 +190,19 @@ impl Shared {
         target.end(result.map(Some));
     }
 
-    /// A file of an earlier process is to be deleted, too.
+    /// Counts a file of an earlier process that is to be deleted.
     pub(super) fn adopt(&self, target: &Target) {
         self.inbox.lock().files += 1;
         target.add_file();
     }
 
-    /// All that there is of an earlier process is known.
+    /// Ends a part of a target that deletes no file itself.
     pub(super) fn end_scan(&self, target: &Target) {
         self.forget();
         target.end(Ok(None));
     }
 
-    /// One that waited waits no more.
+    /// Counts a file that waits no more.
     pub(super) fn forget(&self) {
         let mut inbox = self.inbox.lock();
         inbox.files = inbox.files.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! What the thread of a deleter has.
+//! The state of a deleter's thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,14 +20,15 @@ use super::urgency::{Backlog, rate_at};
 use crate::permit::Parking;
 use crate::sys::sync::Clock;
 
-/// How urgent it is is looked at so often.
+/// The time between two checks of the urgency, in nanoseconds.
 pub(super) const CHECK_PERIOD: u64 = 100_000_000;
-/// What cannot be done for want of descriptors or of room in a queue is tried again after this.
+/// The time after which work that lacked descriptors or room in a queue is tried again, in
+/// nanoseconds.
 pub(super) const RETRY_AFTER: u64 = 20_000_000;
-/// And so often.
+/// The most such attempts.
 pub(super) const RETRIES_MAX: u32 = 500;
 
-/// What the thread has.
+/// The state of the thread.
 pub(super) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) parking: Arc<Parking>,
@@ -38,13 +39,13 @@ pub(super) struct Worker {
     /// Jobs that wait for room.
     pub(super) put_off: VecDeque<Job>,
     pub(super) queue: VecDeque<Item>,
-    /// Those that are being freed: one large file, or small ones.
+    /// The files that are being freed: one large file, or several small ones.
     pub(super) opened: VecDeque<OpenFile>,
-    /// What other deleters have.
+    /// The entries of other deleters.
     pub(super) watched: Vec<Watched>,
     pub(super) emptying: Vec<Emptying>,
     pub(super) held: usize,
-    /// Those that wait until nothing does.
+    /// The targets that wait until no work is left.
     pub(super) draining: Vec<Arc<Target>>,
     pub(super) pace: Pace,
     pub(super) rate: Option<u64>,
@@ -52,7 +53,7 @@ pub(super) struct Worker {
     pub(super) retries: u32,
 }
 
-/// Entries that another deleter has or had claimed, of one owner.
+/// Entries of one other deleter, which has claimed them or had claimed them.
 pub(super) struct Watched {
     pub(super) target: Arc<Target>,
     pub(super) trash: Arc<Trash>,
@@ -60,7 +61,7 @@ pub(super) struct Watched {
     pub(super) numbers: VecDeque<u64>,
 }
 
-/// An [`empty_trash`](crate::Deleter::empty_trash) that ends when nothing is left in this trash.
+/// An [`empty_trash`](crate::Deleter::empty_trash), which ends when this trash has no entries left.
 pub(super) struct Emptying {
     pub(super) target: Arc<Target>,
     pub(super) trash: Arc<Trash>,
@@ -101,12 +102,12 @@ impl Worker {
         self.clock.now()
     }
 
-    /// Sleeps before what failed is tried again.
+    /// Sleeps before another attempt.
     pub(super) fn back_off(&self) {
         self.parking.park(self.clock, Some(self.now().plus_nanos(RETRY_AFTER)));
     }
 
-    /// Sees to other deleters, and how urgent it is, and sets the rate and the shares by that.
+    /// Checks other deleters and the urgency, and sets the rate and the shares.
     pub(super) fn look(&mut self, now: Time) {
         if self.looked.is_some_and(|looked| now.nanos_since(looked) < CHECK_PERIOD) {
             return;
@@ -136,7 +137,7 @@ impl Worker {
         self.shared.note(part, oldest);
     }
 
-    /// An item is over.
+    /// Ends an item.
     pub(super) fn end(&mut self, item: Item, result: Result<DeletedHow, DeleteErrorCause>) {
         if let (Place::Trash(entry), Err(_)) = (&item.place, &result) {
             entry.give_up();
@@ -145,7 +146,7 @@ impl Worker {
         self.shared.end(&target, result);
     }
 
-    /// An item waits here no more; whose it was.
+    /// Removes an item from the backlog. Returns its target.
     pub(super) fn forget(&mut self, item: Item) -> Arc<Target> {
         let counts = self.shared.counts();
         counts.backlog_files.fetch_sub(1, Relaxed);
@@ -153,7 +154,7 @@ impl Worker {
         if matches!(item.place, Place::Held(_)) {
             self.held -= 1;
         }
-        // Its open files are closed before the outcome is published.
+        // The item's open files are closed here, before the result is published.
         item.target
     }
 }

@@ -1,4 +1,4 @@
-//! Which part of a file is freed next: from its end, so much at a time.
+//! The parts of a file that are freed next, from its end.
 
 use std::io;
 use std::ops::Range;
@@ -7,21 +7,21 @@ use forebay_core::StepMax;
 
 use crate::extents::Extents;
 
-/// A part of a file, all that it has from here on.
+/// The last part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// The extents in it, or parts of them: the last comes first.
+    /// Its extents, or parts of them, the last one first.
     pub(super) extents: Vec<Range<u64>>,
 }
 
 impl Step {
-    /// Where it begins.
+    /// The offset at which it begins.
     #[cfg(test)]
     fn start(&self) -> u64 {
         self.extents.last().map_or(0, |extent| extent.start)
     }
 
-    /// Of each extent, the last first.
+    /// The lengths of the extents in bytes, the last one first.
     pub(super) fn lens(&self) -> impl Iterator<Item = u64> {
         self.extents.iter().map(|extent| extent.end - extent.start)
     }
@@ -30,7 +30,7 @@ impl Step {
         self.lens().sum()
     }
 
-    /// Leaves the last `bytes` of it, and something in any case.
+    /// Keeps the last `bytes` of it, and never nothing.
     pub(super) fn shorten(&mut self, bytes: u64) {
         let mut room = bytes;
         let mut kept = 0;
@@ -47,13 +47,13 @@ impl Step {
     }
 }
 
-/// Parts are cut at multiples of this, in bytes.
+/// The alignment of cuts, in bytes.
 pub(super) const ALIGNMENT: u64 = 4096;
 
-/// The last part of what a file has before `end`, within `limit`; `None` if it has nothing.
+/// The last part of a file's data before `end`, within `limit`. `None` if there is no data.
 ///
-/// `extents` says what it has between two offsets. It is asked some 60 times at most, however large
-/// the file is.
+/// `extents` returns the extents between two offsets. It is called some 60 times at most, whatever
+/// the size of the file.
 pub(super) fn next_step(
     size: u64,
     end: u64,
@@ -67,7 +67,8 @@ pub(super) fn next_step(
     while end > 0 {
         let Extents { found, is_cut } = extents(&(start..end))?;
         match found.last() {
-            // There may be more: nearer to the end, until it cannot be halved.
+            // There may be more extents after these. Look closer to the end, until the range cannot
+            // be halved.
             last if is_cut && last.is_none_or(|last| last.end < end) && end - start > ALIGNMENT => {
                 start = aligned(start + (end - start) / 2).max(start + ALIGNMENT).min(end - 1);
             }
@@ -83,13 +84,13 @@ pub(super) fn next_step(
     Ok(None)
 }
 
-/// The last of `found` that are within `limit`.
+/// The last of the `found` extents that are within `limit`.
 fn cut(found: Vec<Range<u64>>, limit: StepMax, aligned: impl Fn(u64) -> u64) -> Step {
     let mut step = Step { extents: Vec::new() };
     let mut room = limit.bytes.max(ALIGNMENT);
     for extent in found.into_iter().rev().take(limit.commands.max(1) as usize) {
         let from = aligned(extent.end.saturating_sub(room)).max(extent.start);
-        // Cut down to a multiple it may be a little more than there is room for.
+        // A cut that is rounded down may give slightly more than there is room for.
         let from = if extent.end - from > room { (from + ALIGNMENT).min(extent.end) } else { from };
         let is_whole = from == extent.start;
         if from >= extent.end {

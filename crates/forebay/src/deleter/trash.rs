@@ -1,4 +1,4 @@
-//! Trash directories: where files wait that were removed, and where the next process finds them.
+//! Trash directories, in which removed files wait, and in which the next process finds them.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,23 +19,23 @@ use super::entry_name::{EntryName, EntryNames};
 use super::error::{DeleteErrorCause, DeleteOperation, During, TrashFault};
 use crate::sys::fork::ParentFd;
 
-/// It is made so often if others remove it.
+/// The most attempts to make it while others remove it.
 const TRIES_MAX: u32 = 8;
 
 /// A trash directory.
 pub(super) struct Trash {
     pub(super) fd: ParentFd,
     stat: Stat,
-    /// The directory that it is in.
+    /// The parent directory.
     pub(super) directory: Arc<Directory>,
-    /// Of the entries that the deleter that uses it here has moved there.
+    /// The owner in the names of entries that this deleter moves there.
     pub(super) owner: u64,
     name: OsString,
 }
 
 impl Trash {
-    /// The trash in `directory` for the deleter `owner`, made if it is not there and `make` says
-    /// so; `None` if it is not.
+    /// The trash in `directory` for the deleter `owner`. If there is none, it is made with `make`,
+    /// and otherwise this returns `None`.
     pub(super) fn open(
         directory: &Arc<Directory>,
         name: &OsStr,
@@ -46,7 +46,7 @@ impl Trash {
         let (fd, stat) = loop {
             match open_or_make(directory, name, make) {
                 Err(Errno::NOENT) if !make => return Ok(None),
-                // Another process has removed it, as it was empty.
+                // Another process has removed the empty directory.
                 Err(Errno::NOENT) if tries < TRIES_MAX => tries += 1,
                 Ok(opened) => break opened,
                 Err(errno) => return Err(why_not_opened(directory, name, errno)),
@@ -59,7 +59,7 @@ impl Trash {
         Ok(Some(trash))
     }
 
-    /// Moves a file here; returns its name here.
+    /// Moves a file into the trash. Returns the name of its entry.
     pub(super) fn take(
         &self,
         from: &Directory,
@@ -76,8 +76,8 @@ impl Trash {
         }
     }
 
-    /// Gives back a directory that was taken by mistake; whether that was it. Else something else
-    /// has taken its name meanwhile, and is the entry now.
+    /// Moves back a directory that was moved here by mistake. Returns whether that is done.
+    /// Otherwise another file has taken the name meanwhile, and is the entry now.
     pub(super) fn give_back(
         &self,
         entry: EntryName,
@@ -88,7 +88,7 @@ impl Trash {
         match back(RenameFlags::NOREPLACE) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => match back(RenameFlags::EXCHANGE) {
-                // It is free again.
+                // The name is free again.
                 Ok(()) | Err(Errno::NOENT) => Ok(false),
                 Err(errno) => Err(errno),
             },
@@ -96,7 +96,7 @@ impl Trash {
         }
     }
 
-    /// Gives an entry another name.
+    /// Renames an entry.
     pub(super) fn rename(&self, entry: EntryName, to: EntryName) -> Result<(), Errno> {
         rename(&self.fd, &entry.to_os(), &self.fd, &to.to_os())
     }
@@ -105,7 +105,7 @@ impl Trash {
         statat(&self.fd, entry.to_os(), AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Removes an entry's name; nothing if another has done it.
+    /// Removes an entry's name. It has no effect if another deleter has done so.
     pub(super) fn unlink(&self, entry: EntryName) -> Result<(), Errno> {
         match unlinkat(&self.fd, entry.to_os(), AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
@@ -122,12 +122,12 @@ impl Trash {
         fstat(&self.fd).is_ok_and(|stat| stat.st_nlink == 0)
     }
 
-    /// As its directory was opened.
+    /// Its path, with that of its directory as it was opened.
     pub(super) fn path(&self) -> PathBuf {
         self.directory.path.join(&self.name)
     }
 
-    /// Whether both are the same directory, by whichever path either was opened.
+    /// Whether both are the same directory, even if they were opened by different paths.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         same_file(&self.stat, &other.stat)
     }
@@ -146,7 +146,7 @@ impl Trash {
         for entry in entries {
             let entry = entry?;
             let name = EntryName::parse(OsStr::from_bytes(entry.file_name().to_bytes()));
-            // Directories are not ours.
+            // A deleter has no directories as entries.
             let Some(name) = name.filter(|name| {
                 name.owner != self.owner && entry.file_type() != FileType::Directory
             }) else {
@@ -160,9 +160,10 @@ impl Trash {
         Ok((found, false))
     }
 
-    /// Removes the directory, unless there is something in it or another deleter uses it.
+    /// Removes the directory, unless it has entries or another deleter uses it.
     pub(super) fn remove_if_empty(&self) {
-        // Before the others are looked for: of two that leave at once the last finds none.
+        // The claim is dropped first. If two deleters leave at once, the last one then finds no
+        // other.
         self.claims().leave(self.owner);
         if self.claims().others(self.owner).is_empty() {
             let _ = unlinkat(&self.directory.fd, &self.name, AtFlags::REMOVEDIR);
@@ -184,12 +185,12 @@ fn open_or_make(directory: &Directory, name: &OsStr, make: bool) -> Result<(Owne
     Ok((fd, stat))
 }
 
-/// Why the trash cannot be opened: what stands in its place, if that is it.
+/// Why the trash cannot be opened: the kind of the file in its place, or the error.
 fn why_not_opened(directory: &Directory, name: &OsStr, errno: Errno) -> DeleteErrorCause {
     let user = geteuid().as_raw();
     let there = statat(&directory.fd, name, AtFlags::SYMLINK_NOFOLLOW);
     let fault = there.ok().and_then(|stat| match (errno, file_type(&stat)) {
-        // A link is not followed, and is no directory.
+        // The link is not followed, and is not a directory.
         (Errno::NOTDIR | Errno::LOOP, FileType::Symlink) => Some(TrashFault::SymbolicLink),
         (Errno::NOTDIR, _) => Some(TrashFault::NotADirectory),
         (Errno::ACCESS, _) if stat.st_uid != user => {
@@ -207,7 +208,8 @@ fn why_not_opened(directory: &Directory, name: &OsStr, errno: Errno) -> DeleteEr
     }
 }
 
-/// What others may put there would be deleted with our rights.
+/// Checks that no other user can put files into the trash. They would be deleted with this user's
+/// rights.
 fn check(directory: &Directory, name: &OsStr, stat: &Stat) -> Result<(), DeleteErrorCause> {
     if stat.st_dev != directory.stat.st_dev {
         return Err(Errno::XDEV).during(DeleteOperation::OpenTrash);
@@ -223,10 +225,10 @@ fn check(directory: &Directory, name: &OsStr, stat: &Stat) -> Result<(), DeleteE
     Err(DeleteErrorCause::Trash { path: directory.path.join(name), fault })
 }
 
-/// Renames, and replaces nothing where the file system can tell.
+/// Renames without replacing a file, if the file system supports that.
 fn rename(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> Result<(), Errno> {
     match renameat_with(&from, name, &to, new, RenameFlags::NOREPLACE) {
-        // The file system has no such rename; nobody else makes the names of entries.
+        // The file system does not support it. Nobody else uses the names of entries.
         Err(Errno::INVAL | Errno::NOSYS) => renameat(from, name, to, new),
         moved => moved,
     }

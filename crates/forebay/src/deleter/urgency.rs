@@ -1,38 +1,39 @@
-//! How urgent it is to free what waits: by its bytes, by its age, and by what is free.
+//! The urgency of the backlog, by its bytes, its age and the free space.
 
 use crate::SHARES_MAX;
 use crate::backlog::BacklogController;
 
-/// With this part of its most or less a backlog is not urgent.
+/// The fraction of the maximum up to which a backlog is not urgent.
 const CALM: f64 = 0.5;
-/// Shares rise to this many times what they were.
+/// The factor to which shares rise at the maximum.
 const SHARES_FACTOR: u32 = 10;
-/// What is free by default at least: this part of a file system,
+/// By default, the least free space is the size of the file system divided by this number.
 const FREE_PART: u64 = 20;
-/// and so much at most.
+/// The largest default of the least free space, in bytes.
 const FREE_MAX: u64 = 16 << 30;
 
-/// What there is, and what there may be at most.
+/// The backlog and its maximums.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backlog {
     pub(super) bytes: u64,
     pub(super) bytes_max: Option<u64>,
     pub(super) age_nanos: u64,
     pub(super) age_max: Option<u64>,
-    /// Free and all bytes of the fullest file system.
+    /// The free bytes and all bytes of the fullest file system.
     pub(super) free: Option<(u64, u64)>,
     pub(super) free_min: Option<u64>,
 }
 
 impl Backlog {
-    /// The backlog as a part of the most that may be: 1 is "delete now".
+    /// The backlog as a fraction of its maximum, 0 to 1. At 1 files are deleted without a rate
+    /// limit.
     pub(super) fn part(&self) -> f64 {
         let part = |is: u64, max: Option<u64>| max.map_or(0.0, |max| is as f64 / max.max(1) as f64);
         let by_bytes = part(self.bytes, self.bytes_max);
         by_bytes.max(part(self.age_nanos, self.age_max)).max(self.by_free_space()).min(1.0)
     }
 
-    /// A half where the least that is to be free is; 1 where half of that is.
+    /// The fraction by free space: 0.5 at the least free space, and 1 at half of it.
     fn by_free_space(&self) -> f64 {
         let Some((free, all)) = self.free else { return 0.0 };
         let min = self.free_min.unwrap_or_else(|| (all / FREE_PART).min(FREE_MAX));
@@ -40,25 +41,24 @@ impl Backlog {
             return 0.0;
         }
         let lacks = (min - free) as f64 / min as f64;
-        // Once it begins to lack it counts as calm does, so that nothing jumps.
+        // It begins at `CALM`, from where rates and shares rise without a jump.
         (CALM + lacks).min(1.0)
     }
 }
 
-/// The rate at this part of the most: as it was set up to a half, from there on ever more, and
-/// none at all of it.
+/// The rate at this fraction. It is `rate` up to a half, then rises, and there is none from 1 on.
 pub(super) fn rate_at(part: f64, rate: Option<u64>) -> Option<u64> {
     let rate = rate?;
     if part <= CALM {
         return Some(rate);
     }
     let factor = (1.0 - CALM) / (1.0 - part);
-    // Not a number or too large for one: no rate.
+    // From 1 on the factor is not usable, and there is no rate.
     (part < 1.0).then_some((rate as f64 * factor) as u64)
 }
 
-/// The shares at this part of the most, of a class that has `calm` while nothing is urgent; `None`
-/// while it is not.
+/// The shares at this fraction, for a class with `calm` shares while nothing is urgent. `None` if
+/// nothing is urgent.
 pub(super) fn urgent_shares(calm: u32, part: f64) -> Option<u32> {
     if part <= CALM {
         return None;

@@ -1,4 +1,4 @@
-//! The thread of a deleter: it removes files, and frees one step after another.
+//! The thread of a deleter, which removes files and frees them in steps.
 
 use std::sync::Arc;
 use std::thread;
@@ -14,10 +14,10 @@ use crate::sys::library_thread;
 use crate::sys::panics::contain;
 use crate::sys::signals;
 
-/// A thread that has had nothing to do for so long ends.
+/// The idle time after which the thread ends, in nanoseconds.
 const IDLE_MAX: u64 = 1_000_000_000;
 
-/// Has `jobs` done by the thread, which is started if there is none. Not in a child.
+/// Passes `jobs` to the thread, which is started if there is none. Not for a forked child.
 pub(super) fn ask(shared: &Arc<Shared>, jobs: Vec<Job>) {
     if !shared.ask(jobs) {
         return;
@@ -35,14 +35,14 @@ fn work(shared: &Arc<Shared>) {
     shared.begin(&parking);
     let mut worker = Worker::new(Arc::clone(shared), parking);
     if contain(|| worker.run()).is_none() {
-        // Its claims of files in a trash end first.
+        // Its claims on entries of a trash end first.
         contain(|| worker.abandon());
         shared.note_panic();
     }
 }
 
 impl Worker {
-    /// The thread's life.
+    /// The loop of the thread.
     fn run(&mut self) {
         let mut idle_since = self.now();
         loop {
@@ -85,14 +85,14 @@ impl Worker {
         }
     }
 
-    /// Lets go of all files, which it will not delete any more.
+    /// Drops all files, which this thread will not delete any more.
     fn abandon(mut self) {
         let opened = self.opened.drain(..).map(|file| file.item);
         let items: Vec<_> = opened.chain(self.queue.drain(..)).collect();
         items.into_iter().for_each(|item| drop(self.forget(item)));
     }
 
-    /// Sleeps until then or until a job comes, if there is none yet.
+    /// Sleeps until `until` or until a job comes. It does not sleep if there is a job already.
     fn sleep_until(&self, until: Option<Time>) {
         if let Some(until) = until.filter(|until| *until > self.now())
             && (self.put_off.len() >= JOBS_MAX || !self.shared.has_jobs())

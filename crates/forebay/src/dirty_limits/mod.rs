@@ -1,4 +1,4 @@
-//! How much may be dirty in memory, of what is written through a disk's writers.
+//! The limits of dirty bytes in memory that were written through a disk's writers.
 
 mod room_queue;
 
@@ -9,38 +9,38 @@ use crate::wait_list::WaiterId;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 
-/// The most that is dirty of all files on a disk, in bytes; beyond that each class may have
-/// [`CLASS_LEAST`].
+/// The most dirty bytes of all files on a disk. Beyond it each class may have [`CLASS_LEAST`].
 pub(crate) const DISK_MAX: u64 = 128 << 20;
-/// The most that is dirty of the files of a class on a disk, in bytes.
+/// The most dirty bytes of a class's files on a disk.
 pub(crate) const CLASS_MAX: u64 = 64 << 20;
-/// What a class may have dirty whatever the others have: it does not wait for their turns.
+/// The dirty bytes that each class may have in any case, so that it does not wait for other
+/// classes.
 pub(crate) const CLASS_LEAST: u64 = 1 << 20;
 
-/// A file with dirt that was not handed over to be written back.
+/// A file with dirty bytes that are not handed over for write-back.
 pub(crate) trait HandOver: Send + Sync {
     fn hand_over(self: Arc<Self>);
 }
 
-/// Those of a disk.
+/// The dirty bytes of a disk, and the writes that wait for room.
 #[derive(Default)]
 pub(crate) struct DirtyLimits {
     total: AtomicU64,
     lists: Lock<Lists>,
-    /// Classes with writes that wait for room.
+    /// The number of classes with writes that wait for room.
     waiting: AtomicU64,
 }
 
 #[derive(Default)]
 struct Lists {
     classes: Vec<(String, Weak<AtomicU64>)>,
-    /// The queues of the classes that have writes that wait.
+    /// The waiting writes of each class.
     queues: Vec<(Arc<AtomicU64>, RoomQueue)>,
-    /// The files that have dirt and have not handed it over: each at most once.
+    /// The files with dirty bytes that are not handed over, each at most once.
     files: Vec<Weak<dyn HandOver>>,
 }
 
-/// What is dirty of a class on a disk.
+/// The dirty bytes of a class on a disk.
 #[derive(Clone)]
 pub(crate) struct ClassDirt {
     limits: Arc<DirtyLimits>,
@@ -48,12 +48,12 @@ pub(crate) struct ClassDirt {
 }
 
 impl DirtyLimits {
-    /// Bytes that are dirty of all files of the disk.
+    /// The dirty bytes of all files of the disk.
     pub(crate) fn total(&self) -> u64 {
         self.total.load(SeqCst)
     }
 
-    /// The account of the class of that name.
+    /// The account of the class with this name.
     pub(crate) fn class(self: &Arc<Self>, name: &str) -> ClassDirt {
         let mut lists = self.lists.lock();
         lists.classes.retain(|(_, dirt)| dirt.strong_count() > 0);
@@ -66,7 +66,8 @@ impl DirtyLimits {
         ClassDirt { limits: Arc::clone(self), of_class }
     }
 
-    /// Bytes that a class with `of_class` dirty bytes may add; `None` for any number.
+    /// The bytes that a class with `of_class` dirty bytes may add. `None` is any number, for a
+    /// class without dirty bytes.
     fn room(&self, of_class: u64, total: u64) -> Option<u64> {
         let least = CLASS_LEAST.saturating_sub(of_class);
         let most = CLASS_MAX.saturating_sub(of_class).min(DISK_MAX.saturating_sub(total));
@@ -86,7 +87,7 @@ impl ClassDirt {
         !self.anybody_waits() && self.try_add_in_turn(bytes)
     }
 
-    /// [`Self::try_add`] for the first that waits.
+    /// [`Self::try_add`] for the first of the waiting writes.
     fn try_add_in_turn(&self, bytes: u64) -> bool {
         let (of_class, total) = self.add(bytes);
         let fits = self.limits.room(of_class, total).is_none_or(|room| bytes <= room);
@@ -96,13 +97,14 @@ impl ClassDirt {
         fits
     }
 
-    /// Counts `bytes` also beyond the bounds. Returns what was dirty of the class and of the disk.
+    /// Counts `bytes`, even beyond the bounds. Returns the earlier dirty bytes of the class and of
+    /// the disk.
     pub(crate) fn add(&self, bytes: u64) -> (u64, u64) {
         (self.of_class.fetch_add(bytes, SeqCst), self.limits.total.fetch_add(bytes, SeqCst))
     }
 
-    /// [`Self::try_add`]; if not, `waker` is woken in turn when there is room, and all files of the
-    /// disk hand over what they have.
+    /// [`Self::try_add`], or waits: then `waker` is woken in turn when there is room, and all files
+    /// of the disk hand over their dirty bytes.
     pub(crate) fn add_or_wait(&self, bytes: u64, id: WaiterId, waker: KeptWaker) -> bool {
         let mut lists = self.limits.lists.lock();
         let at = lists.queue_of(&self.of_class).unwrap_or_else(|| {
@@ -113,7 +115,7 @@ impl ClassDirt {
         let before = queue.add(id, bytes, waker);
         let is_turn = queue.is_turn_of(id);
         self.limits.waiting.store(lists.queues.len() as u64, SeqCst);
-        // What ends from here on sees that it waits.
+        // Parts that end from here on see that this write waits.
         let fits = is_turn && self.try_add_in_turn(bytes);
         let own = if fits { self.take_out(&mut lists, id) } else { None };
         let files = if fits { Vec::new() } else { std::mem::take(&mut lists.files) };
@@ -123,19 +125,18 @@ impl ClassDirt {
         fits
     }
 
-    /// Whether anybody waits for room on the disk: then all that is dirty is handed over.
+    /// Whether a write waits for room on the disk. All dirty bytes are handed over then.
     pub(crate) fn anybody_waits(&self) -> bool {
         self.limits.waiting.load(SeqCst) > 0
     }
 
-    /// `file` has dirt that it has not handed over. Returns `false` if it has to hand it over at
-    /// once, because somebody waits for room.
+    /// Lists `file`, which has dirty bytes that are not handed over. Returns `false` if it has to
+    /// hand them over at once, because a write waits for room.
     pub(crate) fn list(&self, file: Weak<dyn HandOver>) -> bool {
         let mut lists = self.limits.lists.lock();
         let nobody_waits = lists.queues.is_empty();
         if nobody_waits {
-            // Those that are gone are left out each time the list would grow, and it grows if few
-            // are.
+            // Dropped files are removed each time the list would grow. It grows if few are dropped.
             if lists.files.len() == lists.files.capacity() {
                 lists.files.retain(|file| file.strong_count() > 0);
                 let files = lists.files.len();
@@ -146,7 +147,8 @@ impl ClassDirt {
         nobody_waits
     }
 
-    /// Removes a waiter. Returns the wakers of writes that have room now, to be woken without a lock.
+    /// Removes a waiter. Returns the wakers of writes that now have room, to be woken without a
+    /// lock.
     #[must_use]
     pub(crate) fn leave(&self, id: WaiterId) -> Vec<KeptWaker> {
         if !self.anybody_waits() {
@@ -166,15 +168,15 @@ impl ClassDirt {
         waker
     }
 
-    /// Takes bytes off what is dirty. Returns the wakers of writes that have room now, to be woken
-    /// without a lock.
+    /// Subtracts bytes that are no longer dirty. Returns the wakers of writes that now have room,
+    /// to be woken without a lock.
     #[must_use]
     pub(crate) fn remove(&self, bytes: u64) -> Vec<KeptWaker> {
         self.subtract(bytes);
         self.take_fitting()
     }
 
-    /// The wakers of writes that have room now, to be woken without a lock.
+    /// The wakers of writes that now have room, to be woken without a lock.
     #[must_use]
     pub(crate) fn take_fitting(&self) -> Vec<KeptWaker> {
         if !self.anybody_waits() {
@@ -197,7 +199,7 @@ impl ClassDirt {
 }
 
 impl DirtyLimits {
-    /// Forgets the queues in which nobody waits.
+    /// Removes queues without waiting writes.
     fn forget_empty(&self, lists: &mut Lists) {
         lists.queues.retain(|(_, queue)| !queue.is_empty());
         self.waiting.store(lists.queues.len() as u64, SeqCst);

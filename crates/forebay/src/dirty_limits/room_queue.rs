@@ -1,21 +1,21 @@
-//! Writes that wait for room, first come, first served.
+//! Writes that wait for room, in the order of arrival.
 
 use std::collections::BTreeMap;
 
 use crate::sys::waker::KeptWaker;
 use crate::wait_list::WaiterId;
 
-/// A write that waits.
+/// A waiting write.
 #[derive(Debug)]
 struct Waiting {
     bytes: u64,
     waker: KeptWaker,
 }
 
-/// Waiters in the order in which they came. A waiter that is woken leaves the queue, and comes back
-/// to its place if it finds no room: one that is woken and not polled keeps no other waiting.
+/// The waiters, in the order of arrival. A woken waiter leaves the queue. If it finds no room, it
+/// returns to its place. So a waiter that is woken and not polled does not block others.
 ///
-/// Wakers run code of others: what is returned is woken or dropped without a lock.
+/// Wakers run code of others, so returned wakers are woken or dropped without a lock.
 #[derive(Debug, Default)]
 pub(crate) struct RoomQueue(BTreeMap<WaiterId, Waiting>);
 
@@ -24,24 +24,24 @@ impl RoomQueue {
         self.0.is_empty()
     }
 
-    /// Whether nobody waits who came before.
+    /// Whether no earlier waiter waits.
     pub(crate) fn is_turn_of(&self, id: WaiterId) -> bool {
         self.0.first_key_value().is_none_or(|(first, _)| id <= *first)
     }
 
-    /// A waiter waits for room for `bytes`. Returns the waker that it had before.
+    /// Adds a waiter for room of `bytes`. Returns its previous waker.
     #[must_use]
     pub(crate) fn add(&mut self, id: WaiterId, bytes: u64, waker: KeptWaker) -> Option<KeptWaker> {
         self.0.insert(id, Waiting { bytes, waker }).map(|before| before.waker)
     }
 
-    /// A waiter waits no more.
+    /// Removes a waiter. Returns its waker.
     #[must_use]
     pub(crate) fn remove(&mut self, id: WaiterId) -> Option<KeptWaker> {
         self.0.remove(&id).map(|waiting| waiting.waker)
     }
 
-    /// The first waiters, as many as have room in `room` bytes together; with `None` all of them.
+    /// Takes the first waiters whose bytes fit in `room` together, or all of them for `None`.
     #[must_use]
     pub(crate) fn take_fitting(&mut self, room: Option<u64>) -> Vec<KeptWaker> {
         let mut left = room;

@@ -23,7 +23,8 @@ pub(crate) fn ask(
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(lock) }
 }
 
-/// The first byte in this range that another open file description has locked.
+/// The first byte of a lock of another open file description in this range. If there are several
+/// locks, it may be that of any of them.
 pub(crate) fn of_another(file: BorrowedFd<'_>, range: (i64, i64)) -> Option<i64> {
     let found = ask(file, libc::F_OFD_GETLK, libc::F_WRLCK, range).ok()?;
     (libc::c_int::from(found.l_type) != libc::F_UNLCK).then(|| found.l_start.max(range.0))
