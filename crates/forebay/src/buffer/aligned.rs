@@ -1,4 +1,4 @@
-//! Memory that direct I/O accepts.
+//! Buffers for direct I/O.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Weak;
@@ -8,20 +8,20 @@ use super::allocation::Allocation;
 use super::free_lists::FreeLists;
 use super::region::Region;
 
-/// An owned buffer whose address is a multiple of a chosen alignment; zeros
-/// at first.
+/// An owned buffer whose address is a multiple of a chosen alignment. It is filled with zeros at
+/// first.
 ///
-/// Direct I/O transfers between the disk and such a buffer without a copy. The
-/// alignment a file needs is [`DirectFile::memory_alignment`]; 4096 satisfies
-/// every file known and keeps a 4 KiB request within one page.
+/// Direct I/O transfers data between the disk and this buffer without a copy. The alignment that a
+/// file needs is [`DirectFile::memory_alignment`]. 4096 satisfies every known file, and keeps a 4
+/// KiB request within one page.
 ///
-/// The memory stays where it is when the buffer is moved. A buffer can be cut
-/// in two that share one allocation ([`AlignedBuf::split_off`]), so that the
-/// parts of a large request go to the disk, and end there, each on its own.
+/// Moving the buffer does not move its memory. It can be split into two buffers that share one
+/// allocation ([`AlignedBuf::split_off`]), so that the parts of a large request go to the disk and
+/// end separately.
 ///
 /// [`DirectFile::memory_alignment`]: crate::DirectFile::memory_alignment
 pub struct AlignedBuf {
-    /// Of an allocation, all of it initialised.
+    /// The bytes of the buffer, all of them initialised.
     region: Region,
 }
 
@@ -30,13 +30,13 @@ impl AlignedBuf {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` when `len` is zero or `alignment` is not a power of two;
-    /// `OutOfMemory` when the memory is not to be had.
+    /// `InvalidInput` if `len` is 0 or `alignment` is not a power of two; `OutOfMemory` if the
+    /// allocation fails.
     pub fn new(len: usize, alignment: usize) -> io::Result<Self> {
         Ok(Self::of(Allocation::new(len, alignment)?, Weak::new()))
     }
 
-    /// A buffer of a whole allocation, which goes to `pool` in the end.
+    /// A buffer of a whole allocation, which returns to `pool` after the last use.
     pub(super) fn of(allocation: Allocation, pool: Weak<FreeLists>) -> Self {
         Self { region: Region::of_allocation(allocation, pool) }
     }
@@ -72,14 +72,13 @@ impl AlignedBuf {
         self.region
     }
 
-    /// The buffer of a region that [`Self::into_region`] has returned, or of
-    /// parts of it.
+    /// The buffer of a region that [`Self::into_region`] returned, or of a part of it.
     pub(super) const fn from_region(region: Region) -> Self {
         Self { region }
     }
 }
 
-/// A buffer of no bytes, without memory.
+/// A buffer of 0 bytes, without memory.
 impl Default for AlignedBuf {
     fn default() -> Self {
         Self { region: Region::empty() }

@@ -11,8 +11,8 @@ pub(super) struct Allocation {
     layout: Layout,
 }
 
-// SAFETY: it owns its memory, which the allocator frees from any thread, and
-// reaches into it only to free it: once, when the last region of it is gone.
+// SAFETY: it owns its memory. The allocator frees it from any thread. `Allocation` accesses the
+// memory only to free it, once, when the last region of it is dropped.
 unsafe impl Send for Allocation {}
 // SAFETY: a shared reference gives no access to the memory.
 unsafe impl Sync for Allocation {}
@@ -55,8 +55,7 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: `start` was allocated with this very layout, and no region is
-        // left that reaches it.
+        // SAFETY: `start` was allocated with this layout, and no region of it is left.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }

@@ -1,13 +1,13 @@
-//! Memory that waits to be used again.
+//! Unused memory of a pool.
 
 use super::allocation::Allocation;
 use crate::sys::fork::Process;
 use crate::sys::lock::Lock;
 
-/// Sizes are powers of two, up to the size of the address space.
+/// The number of sizes: the powers of two up to the size of the address space.
 const SIZES: usize = usize::BITS as usize;
 
-/// Allocations that are not in use, by size; those in use are counted.
+/// Unused allocations by size, and the number of bytes in use.
 #[derive(Debug)]
 pub(super) struct FreeLists {
     pub(super) alignment: usize,
@@ -35,17 +35,17 @@ impl FreeLists {
         Self { alignment, bytes_max, process: Process::current(), lists: Lock::default() }
     }
 
-    /// Bytes that are free.
+    /// The bytes of unused allocations.
     pub(super) fn free_bytes(&self) -> usize {
         self.lists.lock().free_bytes
     }
 
-    /// Bytes that are in use.
+    /// The bytes in use.
     pub(super) fn taken_bytes(&self) -> usize {
         self.lists.lock().taken_bytes
     }
 
-    /// A free allocation of `size` bytes, a power of two.
+    /// Takes an unused allocation of `size` bytes, a power of two.
     pub(super) fn take(&self, size: usize) -> Option<Allocation> {
         let mut lists = self.lists.lock();
         let allocation = lists.by_size.get_mut(index(size))?.pop()?;
@@ -53,13 +53,12 @@ impl FreeLists {
         Some(allocation)
     }
 
-    /// Counts `size` bytes that were taken, here or from the allocator.
+    /// Counts `size` bytes as in use, from a list or from the allocator.
     pub(super) fn count_taken(&self, size: usize) {
         self.lists.lock().taken_bytes += size;
     }
 
-    /// Keeps an allocation of a buffer that is gone, or frees it when there is
-    /// enough.
+    /// Keeps the allocation of a dropped buffer, or frees it if the lists are full.
     pub(super) fn put(&self, allocation: Allocation) {
         if !self.process.is_here() {
             return;
@@ -77,7 +76,7 @@ impl FreeLists {
     }
 }
 
-/// Where allocations of `size` bytes, a power of two, are kept.
+/// The index of the list of allocations of `size` bytes, a power of two.
 const fn index(size: usize) -> usize {
     size.trailing_zeros() as usize
 }

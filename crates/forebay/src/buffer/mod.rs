@@ -1,4 +1,4 @@
-//! Buffers of any kind, for requests.
+//! Buffers of any kind for requests.
 //!
 //! Decision: `docs/decisions/0028-lent-buffers.md`.
 
@@ -16,27 +16,26 @@ pub use self::pool::BufferPool;
 pub use self::slice::{Slice, SliceError};
 pub use self::transfer::{ReadBuf, WriteBuf};
 
-/// A buffer that can be passed to a request that writes it, like tokio-uring's and compio's traits
-/// of the same name.
+/// A buffer that can be passed to a request that writes it. It is like the traits of this name in
+/// tokio-uring and compio.
 ///
-/// A request owns its buffer until the kernel is done with it, whatever its caller drops, and
-/// returns it with the result. A [direct](crate::DirectFile::is_direct) file accepts it only at a
-/// multiple of [`memory_alignment`](crate::DirectFile::memory_alignment), which an [`AlignedBuf`]
-/// has, and a `Vec` only by chance. An I/O thread drops the buffer of a request whose handle was
-/// dropped, so the drop must not block.
+/// A request owns its buffer until the kernel is done with it, even if the caller drops everything.
+/// The buffer is returned with the result. A [direct](crate::DirectFile::is_direct) file accepts it
+/// only at a multiple of [`memory_alignment`](crate::DirectFile::memory_alignment). An
+/// [`AlignedBuf`] has that, and a `Vec` only by chance. An I/O thread drops the buffer of a request
+/// whose handle was dropped, so the drop must not block.
 ///
-/// `Default` gives an empty buffer, which is returned if the buffer itself cannot be, because its
-/// I/O thread has ended and the kernel may still use it.
+/// `Default` is an empty buffer. It is returned if the buffer itself cannot be, because its I/O
+/// thread has ended and the kernel may still use it.
 ///
 /// # Safety
 ///
-/// As long as the value is not touched, though it may be moved, and until it is
-/// dropped:
+/// While the value is not accessed, even if it is moved, and until it is dropped:
 ///
-/// - [`stable_ptr`](Self::stable_ptr) is the same, and points to
-///   [`bytes_total`](Self::bytes_total) bytes of one allocation, of which the
-///   first [`bytes_init`](Self::bytes_init), which are not more, are initialised;
-/// - nobody else writes to these bytes.
+/// - [`stable_ptr`](Self::stable_ptr) does not change. It points to
+///   [`bytes_total`](Self::bytes_total) bytes of one allocation. The first
+///   [`bytes_init`](Self::bytes_init) of these are initialised, which are at most `bytes_total`.
+/// - Nobody else writes to these bytes.
 ///
 /// ```
 /// use forebay::IoBuf;
@@ -58,21 +57,20 @@ pub use self::transfer::{ReadBuf, WriteBuf};
 /// }
 /// ```
 pub unsafe trait IoBuf: Default + Send + 'static {
-    /// Where the buffer begins.
+    /// A pointer to the first byte of the buffer.
     fn stable_ptr(&self) -> *const u8;
 
-    /// Bytes that are initialised, from the beginning on: what is written.
+    /// The number of initialised bytes, from the beginning of the buffer. A write writes these.
     fn bytes_init(&self) -> usize;
 
-    /// Bytes that there are, initialised or not: what is read at most.
+    /// The number of all bytes, initialised or not. A read reads at most as many.
     fn bytes_total(&self) -> usize;
 
-    /// A part of the buffer, to be read or written alone; the rest stays as it
-    /// is. [`Slice::into_inner`] gives the whole back.
+    /// A part of the buffer, which is read or written alone; the rest does not change.
+    /// [`Slice::into_inner`] returns the whole buffer.
     ///
     /// # Errors
-    /// The range does not end within the buffer, or begins beyond what is
-    /// initialised.
+    /// The range ends beyond the buffer, or begins beyond its initialised bytes.
     fn slice(self, range: impl std::ops::RangeBounds<usize>) -> Result<Slice<Self>, SliceError> {
         Slice::new(self, range)
     }
@@ -82,25 +80,25 @@ pub unsafe trait IoBuf: Default + Send + 'static {
 ///
 /// # Safety
 ///
-/// As for [`IoBuf`], and nobody else reads these bytes either. The pointer of
+/// As for [`IoBuf`], and nobody else reads these bytes. The pointer of
 /// [`stable_mut_ptr`](Self::stable_mut_ptr) is that of
 /// [`stable_ptr`](IoBuf::stable_ptr), and may be written through.
 pub unsafe trait IoBufMut: IoBuf {
-    /// Where the buffer begins.
+    /// A pointer to the first byte of the buffer.
     fn stable_mut_ptr(&mut self) -> *mut u8;
 
-    /// Notes that the first `len` bytes are initialised; not that others are
-    /// not.
+    /// Notes that the first `len` bytes are initialised. Further bytes may be initialised too.
     ///
     /// # Safety
     ///
-    /// They are, and there are this many.
+    /// The first `len` bytes are initialised, and `len` is at most
+    /// [`bytes_total`](IoBuf::bytes_total).
     unsafe fn set_init(&mut self, len: usize);
 }
 
-/// Reads fill its capacity, and it grows to what was read; it never shrinks.
-// SAFETY: its memory stays where it is until it is touched or dropped, and its
-// first `len` bytes are initialised.
+/// A read fills its capacity. The `Vec` grows to the bytes that were read, and never shrinks.
+// SAFETY: its memory does not move until the `Vec` is accessed or dropped, and its first `len`
+// bytes are initialised.
 unsafe impl IoBuf for Vec<u8> {
     fn stable_ptr(&self) -> *const u8 {
         self.as_ptr()
@@ -115,25 +113,27 @@ unsafe impl IoBuf for Vec<u8> {
     }
 }
 
-// SAFETY: it owns its memory alone.
+// SAFETY: it alone owns its memory.
 unsafe impl IoBufMut for Vec<u8> {
     fn stable_mut_ptr(&mut self) -> *mut u8 {
         self.as_mut_ptr()
     }
 
+    // SAFETY: the caller guarantees what `IoBufMut::set_init` requires.
     unsafe fn set_init(&mut self, len: usize) {
         if len > self.len() {
-            // SAFETY: the caller says that this many are initialised, and there.
+            // SAFETY: as the caller guarantees, `len` bytes are initialised and within the
+            // capacity.
             unsafe { self.set_len(len) };
         }
     }
 }
 
-/// Buffers of one length, which are initialised as a whole.
+/// Buffers whose length does not change and whose bytes are all initialised.
 macro_rules! initialised {
     ($($buffer:ty),+) => {$(
-        // SAFETY: its memory stays where it is until it is dropped, is initialised, and nobody
-        // else writes to it.
+        // SAFETY: its memory does not move until it is dropped, is initialised, and nobody else
+        // writes to it.
         unsafe impl IoBuf for $buffer {
             fn stable_ptr(&self) -> *const u8 {
                 self.as_ptr()
@@ -153,12 +153,13 @@ macro_rules! initialised {
 /// Those of them that can be read into.
 macro_rules! writable {
     ($($buffer:ty),+) => {$(
-        // SAFETY: its bytes are its own, also where others share the allocation.
+        // SAFETY: nobody else uses its bytes, even if others share the allocation.
         unsafe impl IoBufMut for $buffer {
             fn stable_mut_ptr(&mut self) -> *mut u8 {
                 self.as_mut_ptr()
             }
 
+            // SAFETY: all bytes are initialised from the beginning, so there is nothing to note.
             unsafe fn set_init(&mut self, _len: usize) {}
         }
     )+};

@@ -1,22 +1,24 @@
-//! A place for one value of any type, without an allocation for a small one.
+//! A place for one value of any type. A small value needs no allocation.
 
 use std::any::TypeId;
 use std::mem::{self, MaybeUninit};
 
-/// Enough for a part of a part of a `Vec`, and most handles into pools.
+/// The size of a place in words. It is enough for a slice of a slice of a `Vec`, and for most
+/// handles of pools.
 const WORDS: usize = 8;
 
-/// Holds a value, or nothing. Anything put in can be sent, so it can be sent;
-/// a shared reference gives no access to the value.
+/// Holds one value or nothing. It is `Send`, because every value in it is. A shared reference gives
+/// no access to the value.
 pub(super) struct Place {
     bytes: MaybeUninit<[usize; WORDS]>,
-    /// What is in `bytes`.
+    /// The type of the value in `bytes`.
     holds: Option<Kind>,
 }
 
 #[derive(Clone, Copy)]
 struct Kind {
     id: TypeId,
+    /// [`drop_at`] for the type `id`, with its safety contract.
     drop: unsafe fn(*mut u8),
 }
 
@@ -24,13 +26,13 @@ struct Kind {
 ///
 /// # Safety
 ///
-/// There is one, and nobody uses it after.
+/// There is a `T` at `at`, and nobody uses it afterwards.
 unsafe fn drop_at<T>(at: *mut u8) {
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     unsafe { at.cast::<T>().drop_in_place() };
 }
 
-/// Whether a `T` has room in a place.
+/// Whether a `T` fits in a place without an allocation.
 const fn fits<T>() -> bool {
     size_of::<T>() <= size_of::<[usize; WORDS]>() && align_of::<T>() <= align_of::<usize>()
 }
@@ -40,7 +42,7 @@ impl Place {
         Self { bytes: MaybeUninit::uninit(), holds: None }
     }
 
-    /// Puts `value` in, where it stays until it is taken.
+    /// Puts `value` into the place, where it stays until it is taken.
     pub(super) fn put<T: Send + 'static>(&mut self, value: T) -> &mut T {
         if fits::<T>() {
             return self.put_here(value);
@@ -52,25 +54,25 @@ impl Place {
     fn put_here<T: Send + 'static>(&mut self, value: T) -> &mut T {
         self.clear();
         let at = self.bytes.as_mut_ptr().cast::<T>();
-        // SAFETY: a `T` has room there, and nothing else is there.
+        // SAFETY: a `T` fits there, and the place is empty.
         unsafe { at.write(value) };
         self.holds = Some(Kind { id: TypeId::of::<T>(), drop: drop_at::<T> });
-        // SAFETY: it was just written, and `self` is borrowed as long.
+        // SAFETY: the value was just written, and the reference borrows `self`.
         unsafe { &mut *at }
     }
 
-    /// What is in it, if it is a `T`.
+    /// The value, if it is a `T`.
     pub(super) fn get_mut<T: Send + 'static>(&mut self) -> Option<&mut T> {
         if fits::<T>() { self.get_here() } else { self.get_here::<Box<T>>().map(AsMut::as_mut) }
     }
 
     fn get_here<T: 'static>(&mut self) -> Option<&mut T> {
         let is_it = self.holds.is_some_and(|kind| kind.id == TypeId::of::<T>());
-        // SAFETY: what is there is a `T`, and `self` is borrowed as long.
+        // SAFETY: the value is a `T`, and the reference borrows `self`.
         is_it.then(|| unsafe { &mut *self.bytes.as_mut_ptr().cast::<T>() })
     }
 
-    /// Takes out what is in it, if it is a `T`.
+    /// Takes the value out, if it is a `T`.
     pub(super) fn take<T: Send + 'static>(&mut self) -> Option<T> {
         if fits::<T>() { self.take_here() } else { self.take_here::<Box<T>>().map(|value| *value) }
     }
@@ -78,13 +80,13 @@ impl Place {
     fn take_here<T: 'static>(&mut self) -> Option<T> {
         let at: *const T = self.get_here()?;
         self.holds = None;
-        // SAFETY: what is there is a `T`, and nobody else takes or drops it.
+        // SAFETY: the value is a `T`, and nobody else takes or drops it, because `holds` is `None`.
         Some(unsafe { at.read() })
     }
 
     fn clear(&mut self) {
         if let Some(kind) = mem::take(&mut self.holds) {
-            // SAFETY: what is there is of that kind, and is forgotten now.
+            // SAFETY: the value is of this kind, and `holds` no longer names it.
             unsafe { (kind.drop)(self.bytes.as_mut_ptr().cast()) };
         }
     }

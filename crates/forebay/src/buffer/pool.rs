@@ -1,4 +1,4 @@
-//! Buffers used again.
+//! Pools of reusable buffers.
 
 use std::io;
 use std::sync::Arc;
@@ -9,10 +9,9 @@ use super::free_lists::FreeLists;
 
 /// A pool of [`AlignedBuf`]s, to which their memory returns when they are dropped.
 ///
-/// Allocating a large buffer asks the kernel for pages and clears them; a
-/// buffer from the pool costs a lock. Sizes are rounded up to powers of two.
-/// Clones are the same pool, which may be used from every thread. Buffers may
-/// outlive it.
+/// The allocation of a large buffer asks the kernel for pages and clears them. A buffer from the
+/// pool costs a lock. Sizes are rounded up to powers of two. Clones are the same pool, which may be
+/// used from every thread. Buffers may outlive the pool.
 ///
 /// ```
 /// let pool = forebay::BufferPool::new(4096, 1 << 20);
@@ -39,7 +38,7 @@ impl BufferPool {
     ///
     /// # Errors
     ///
-    /// As [`AlignedBuf::new`].
+    /// As for [`AlignedBuf::new`].
     pub fn take(&self, len: usize) -> io::Result<AlignedBuf> {
         self.free_lists.process.check()?;
         let size = len.checked_next_power_of_two().unwrap_or(len);
@@ -54,12 +53,12 @@ impl BufferPool {
         Ok(buffer)
     }
 
-    /// Bytes of memory kept for the next buffers.
+    /// The bytes of unused memory that the pool keeps.
     pub fn kept_bytes(&self) -> usize {
         self.free_lists.free_bytes()
     }
 
-    /// Bytes of memory of the buffers that are taken from this pool.
+    /// The bytes of memory of the buffers that were taken from this pool and not returned.
     pub fn taken_bytes(&self) -> usize {
         self.free_lists.taken_bytes()
     }

@@ -1,4 +1,4 @@
-//! Memory that a request has, and what it goes back to.
+//! Memory that a request uses, and its owner.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -12,53 +12,54 @@ use super::free_lists::FreeLists;
 use super::place::Place;
 use crate::messages;
 
-/// A thread keeps this many owners for the next buffers that it lends.
+/// The most owners that a thread keeps for the next lent buffers.
 const KEPT_MAX: usize = 256;
 
 thread_local! {
     static KEPT: RefCell<Vec<Arc<Owner>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A range of memory that nothing else reaches. It can be cut in parts that
-/// share its owner.
+/// A range of memory that nothing else accesses. It can be split into regions that share its owner.
 pub(crate) struct Region {
     start: NonNull<u8>,
     len: usize,
-    /// Keeps `start..start + len`; other parts of it belong to other regions.
+    /// Keeps the memory of `start..start + len`. Other parts of that memory belong to other
+    /// regions.
     owner: Arc<Owner>,
 }
 
-/// Whose memory it is.
+/// The owner of the memory of regions.
 enum Owner {
     /// A region of no bytes.
     Nobody,
-    /// Ours.
+    /// An allocation of the library.
     Memory(Memory),
-    /// A caller's buffer.
+    /// A buffer of the caller.
     Lent(Lent),
 }
 
-/// What the parts of a cut allocation share.
+/// The allocation that its regions share.
 struct Memory {
     /// `None` while it is dropped.
     allocation: Option<Allocation>,
     alignment: usize,
-    /// Where the allocation goes when its last region is gone.
+    /// The pool to which the allocation returns after its last region is dropped.
     pool: Weak<FreeLists>,
 }
 
 /// A buffer that a caller lends for a request.
 struct Lent {
     buffer: Place,
-    /// Tells the buffer how many of its bytes are initialised.
+    /// Notes in the buffer how many of its bytes are initialised.
     set_init: SetInit,
 }
 
-/// See [`IoBufMut::set_init`](super::IoBufMut::set_init).
+/// Calls [`IoBufMut::set_init`](super::IoBufMut::set_init) of the buffer in a place, with its
+/// safety contract.
 pub(super) type SetInit = unsafe fn(&mut Place, usize);
 
-// SAFETY: the region is the only one that reaches its range of the memory. What
-// it shares with other parts is in an `Arc` whose content is `Send` and `Sync`.
+// SAFETY: only this region accesses its range of the memory. It shares its owner with other regions
+// through an `Arc`, whose content is `Send` and `Sync`.
 unsafe impl Send for Region {}
 // SAFETY: a shared reference gives only shared access to the range.
 unsafe impl Sync for Region {}
@@ -74,7 +75,7 @@ impl Drop for Memory {
 }
 
 impl Region {
-    /// All of an allocation, which goes to `pool` in the end.
+    /// The region of a whole allocation, which returns to `pool` after the last use.
     pub(crate) fn of_allocation(allocation: Allocation, pool: Weak<FreeLists>) -> Self {
         let (start, len) = (allocation.start(), allocation.len());
         let alignment = allocation.alignment();
@@ -86,20 +87,20 @@ impl Region {
         Self { start: NonNull::dangling(), len: 0, owner: Arc::new(Owner::Nobody) }
     }
 
-    /// In the place of a region that is not there.
+    /// An empty region, in place of one that is missing.
     #[cold]
     pub(super) fn lost() -> Self {
         messages::report_invariant("a buffer was handed over that has no place");
         Self::empty()
     }
 
-    /// The memory of `buffer` as `range` tells of it: its pointer and length.
+    /// The memory of `buffer`. `range` returns its pointer and length.
     ///
     /// # Safety
     ///
-    /// They are what the contract of [`IoBuf`] says of the buffer, and
-    /// `set_init` is nothing, or that of its type; the writer of the region
-    /// knows that it may.
+    /// Pointer and length are those of the contract of [`IoBuf`] for this buffer. `set_init` has no
+    /// effect, or is that of the type of the buffer. Whoever writes to the region may write to the
+    /// buffer.
     pub(super) unsafe fn of_buffer<B: IoBuf>(
         buffer: B,
         range: impl FnOnce(&mut B) -> (*mut u8, usize),
@@ -111,7 +112,7 @@ impl Region {
         let Some(place) = Arc::get_mut(&mut owner) else { return Self::lost() };
         *place = Owner::Lent(lent);
         let Owner::Lent(Lent { buffer: place, .. }) = place else { return Self::lost() };
-        // It is not moved from here on until it is given back.
+        // The buffer is not moved until it is returned.
         let (start, len) = range(place.put(buffer));
         match NonNull::new(start) {
             Some(start) => Self { start, len, owner },
@@ -119,15 +120,15 @@ impl Region {
         }
     }
 
-    /// The buffer that was lent, told that the first `init` of its bytes are
-    /// initialised; `None` if it is no `B`, or parts of it are still elsewhere.
+    /// The lent buffer, which is told that its first `init` bytes are initialised. `None` if it is
+    /// not a `B`, or if parts of it are still in use.
     ///
     /// # Safety
     ///
-    /// They are.
+    /// The first `init` bytes are initialised, and the buffer has as many.
     pub(super) unsafe fn into_buffer<B: IoBuf>(mut self, init: usize) -> Option<B> {
         let Some(Owner::Lent(lent)) = Arc::get_mut(&mut self.owner) else { return None };
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         unsafe { (lent.set_init)(&mut lent.buffer, init) };
         let buffer = lent.buffer.take()?;
         let _ = KEPT.try_with(|kept| {
@@ -144,7 +145,7 @@ impl Region {
         matches!(*self.owner, Owner::Lent(_))
     }
 
-    /// What an allocation was made with, in bytes; else 1.
+    /// The alignment of its allocation, in bytes; 1 for other memory.
     pub(crate) fn alignment(&self) -> usize {
         match &*self.owner {
             Owner::Memory(memory) => memory.alignment,
@@ -164,51 +165,50 @@ impl Region {
         self.start.as_ptr()
     }
 
-    /// Address and length of `range`; `None` if there is no such range.
+    /// The address and length of `range`. `None` if it is not within the region.
     pub(super) fn location(&self, range: &Range<usize>) -> Option<(usize, usize)> {
         let is_within = range.start <= range.end && range.end <= self.len;
         is_within.then(|| (self.as_ptr().addr() + range.start, range.len()))
     }
 
-    /// Its bytes.
+    /// The first `len` bytes.
     ///
     /// # Safety
     ///
-    /// The first `len` are initialised, and there are this many.
+    /// They are initialised, and the region has at least `len` bytes.
     pub(crate) const unsafe fn bytes(&self, len: usize) -> &[u8] {
-        // SAFETY: they are within memory that the owner keeps as long as `self`
-        // does, and no other region's. The kernel has them only while its engine
-        // has `self`. Where there are none, `start` is not null.
+        // SAFETY: the bytes are within memory that the owner keeps as long as `self` exists, and
+        // belong to no other region. The kernel uses them only while its engine has `self`. `start`
+        // is never null, even for an empty region.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), len) }
     }
 
-    /// Its bytes, to be changed.
+    /// The first `len` bytes, for changes.
     ///
     /// # Safety
     ///
-    /// The first `len` are initialised, there are this many, and whose they are
-    /// allows it.
+    /// They are initialised, the region has at least `len` bytes, and the owner of the memory
+    /// allows writes.
     pub(crate) const unsafe fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
-        // SAFETY: as in `bytes`, and `&mut self` makes the access exclusive.
+        // SAFETY: as in `bytes`. `&mut self` makes the access exclusive.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), len) }
     }
 
-    /// Cuts it: it keeps its first `at` bytes, and what follows is returned.
-    /// `None`, and nothing changes, when one of the two would be empty.
+    /// Splits the region: it keeps its first `at` bytes, and the rest is returned. If one of the
+    /// two would be empty, it returns `None` and changes nothing.
     pub(crate) fn split_off(&mut self, at: usize) -> Option<Self> {
         if at == 0 || at >= self.len {
             return None;
         }
-        // SAFETY: `at` is within the range of this region, and with it within the
-        // memory.
+        // SAFETY: `at` is within this region, and so within the memory.
         let start = unsafe { self.start.add(at) };
         let rest = Self { start, len: self.len - at, owner: Arc::clone(&self.owner) };
         self.len = at;
         Some(rest)
     }
 
-    /// Joins `rest` to its end again; gives it back when it is not what
-    /// followed before it was cut.
+    /// Joins `rest` to its end again. Returns `rest` if it did not follow this region before the
+    /// split.
     pub(crate) fn unsplit(&mut self, rest: Self) -> Result<(), Self> {
         let follows = Arc::ptr_eq(&self.owner, &rest.owner)
             && self.start.as_ptr().addr() + self.len == rest.start.as_ptr().addr();

@@ -11,24 +11,24 @@ use super::{IoBuf, IoBufMut};
 #[derive(Debug, Default)]
 pub struct Slice<B> {
     buffer: B,
-    /// Within the buffer; begins within what is initialised.
+    /// The range within the buffer. It begins within the initialised bytes.
     range: Range<usize>,
 }
 
-/// Why a buffer has no such part. The buffer is dropped.
+/// The error for a range that is not a part of the buffer. The buffer is dropped.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no part {start}..{end} of a buffer of {total} bytes, {init} of them initialised: let it begin \
      within these and end within the buffer"
 )]
 pub struct SliceError {
-    /// The begin of the range.
+    /// The beginning of the range.
     pub start: usize,
     /// The end of the range.
     pub end: usize,
-    /// Bytes of the buffer that are initialised.
+    /// The number of initialised bytes of the buffer.
     pub init: usize,
-    /// Bytes of the buffer.
+    /// The number of bytes of the buffer.
     pub total: usize,
 }
 
@@ -47,7 +47,7 @@ impl<B: IoBuf> Slice<B> {
             Bound::Excluded(end) => *end,
             Bound::Unbounded => total,
         };
-        // A gap before it would count as initialised with what is read.
+        // A gap before the part would count as initialised after a read.
         if start > init || start > end || end > total {
             return Err(SliceError { start, end, init, total });
         }
@@ -65,8 +65,8 @@ impl<B: IoBuf> Slice<B> {
     }
 }
 
-// SAFETY: a part of the memory of a buffer that keeps the contract; what of it
-// is initialised begins where the part does.
+// SAFETY: it is a part of the memory of a buffer that keeps the contract. Its initialised bytes
+// begin where the part begins.
 unsafe impl<B: IoBuf> IoBuf for Slice<B> {
     fn stable_ptr(&self) -> *const u8 {
         // SAFETY: the range is within the buffer.
@@ -89,8 +89,10 @@ unsafe impl<B: IoBufMut> IoBufMut for Slice<B> {
         unsafe { self.buffer.stable_mut_ptr().add(self.range.start) }
     }
 
+    // SAFETY: the caller guarantees what `IoBufMut::set_init` requires, for the part.
     unsafe fn set_init(&mut self, len: usize) {
-        // SAFETY: what is before the part is initialised, and of the part so much.
+        // SAFETY: the bytes before the part are initialised, and so are the first `len` bytes of
+        // the part.
         unsafe { self.buffer.set_init(self.range.start + len) };
     }
 }
@@ -99,8 +101,8 @@ impl<B: IoBuf> Deref for Slice<B> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: this many bytes are initialised there, and nobody writes to them
-        // while `self` is borrowed.
+        // SAFETY: `bytes_init` bytes are initialised there, and nobody writes to them while `self`
+        // is borrowed.
         unsafe { slice::from_raw_parts(self.stable_ptr(), self.bytes_init()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Buffers while a read or a write has them.
+//! Buffers of reads and writes in progress.
 
 use std::any::Any;
 use std::fmt;
@@ -10,33 +10,33 @@ use super::region::Region;
 use super::{IoBuf, IoBufMut};
 use crate::messages;
 
-/// A buffer of any kind to read into, which an operation owns.
+/// A buffer of any kind that a read fills, and that its operation owns.
 pub struct ReadBuf {
     region: Region,
-    /// This many bytes, from the beginning on, are initialised.
+    /// The number of initialised bytes, from the beginning.
     init: usize,
 }
 
-/// A buffer of any kind to write, which an operation owns.
+/// A buffer of any kind that a write writes, and that its operation owns.
 pub struct WriteBuf {
-    /// All of it is initialised, and it may be read only.
+    /// All of it is initialised. It must not be written to.
     region: Region,
 }
 
-/// `buffer` as the `B` that it is; else it stays.
+/// Takes `buffer` out as a `B`, if it is one.
 fn as_it_is<A: 'static, B: 'static>(buffer: &mut Option<A>) -> Option<B> {
     (buffer as &mut dyn Any).downcast_mut::<Option<B>>().and_then(Option::take)
 }
 
 impl ReadBuf {
-    /// Hands `buffer` over.
+    /// Takes over `buffer`.
     pub fn new<B: IoBufMut>(buffer: B) -> Self {
         let init = buffer.bytes_init();
         let mut buffer = Some(buffer);
         let region = match (as_it_is(&mut buffer), buffer) {
             (Some(aligned), _) => AlignedBuf::into_region(aligned),
-            // SAFETY: pointer and length are those of the contract, and the buffer may
-            // be written to.
+            // SAFETY: pointer and length are those of the contract. `IoBufMut` allows writes to the
+            // buffer.
             (None, Some(buffer)) => unsafe {
                 let range = |buffer: &mut B| (buffer.stable_mut_ptr(), buffer.bytes_total());
                 Region::of_buffer(buffer, range, set_init::<B>)
@@ -49,7 +49,7 @@ impl ReadBuf {
     /// The original buffer, with the bytes that were read. If it is not a `B`, it is dropped, and
     /// this returns `None`.
     pub fn into_inner<B: IoBuf>(self) -> Option<B> {
-        // SAFETY: this many bytes are initialised.
+        // SAFETY: the first `init` bytes are initialised.
         unsafe { into_inner(self.region, self.init) }
     }
 
@@ -63,34 +63,34 @@ impl ReadBuf {
         self.len() == 0
     }
 
-    /// Its initialised bytes.
+    /// The initialised bytes.
     pub const fn filled(&self) -> &[u8] {
-        // SAFETY: this many bytes are initialised, and there.
+        // SAFETY: the first `init` bytes are initialised and within the region.
         unsafe { self.region.bytes(self.init) }
     }
 
-    /// All of it, with zeros where nothing was: for system calls that cannot do
-    /// with less. What is initialised stays what it was.
+    /// All bytes, with zeros where they were not initialised, for system calls that need
+    /// initialised memory. Initialised bytes do not change.
     pub(crate) fn zeroed(&mut self) -> &mut [u8] {
         let (init, len) = (self.init, self.len());
-        // SAFETY: what follows the first `init` bytes is within the region, which
-        // may be written to; then all are initialised.
+        // SAFETY: the bytes after the first `init` are within the region, which may be written to.
+        // After that all bytes are initialised.
         unsafe {
             self.region.as_mut_ptr().add(init).write_bytes(0, len - init);
             self.region.bytes_mut(len)
         }
     }
 
-    /// Where the kernel puts what it reads into `range`, as far as there is
-    /// such a range.
+    /// The pointer and length at which the kernel puts data that it reads into `range`. The length
+    /// is limited to the region.
     pub(crate) fn part(&mut self, range: &Range<usize>) -> (*mut u8, usize) {
         let start = range.start.min(self.len());
         let end = range.end.clamp(start, self.len());
-        // SAFETY: that is within the region.
+        // SAFETY: `start` is within the region.
         (unsafe { self.region.as_mut_ptr().add(start) }, end - start)
     }
 
-    /// Address and length of `range`; `None` if there is no such range.
+    /// The address and length of `range`. `None` if it is not within the buffer.
     pub(crate) fn location(&self, range: &Range<usize>) -> Option<(usize, usize)> {
         self.region.location(range)
     }
@@ -99,7 +99,7 @@ impl ReadBuf {
     ///
     /// # Safety
     ///
-    /// It has.
+    /// It has, or these bytes were initialised before.
     pub(crate) unsafe fn set_filled(&mut self, start: usize, len: usize) {
         if start <= self.init {
             self.init = self.init.max((start + len).min(self.len()));
@@ -113,7 +113,7 @@ impl ReadBuf {
         Some(Self { region, init })
     }
 
-    /// Joins what was cut off.
+    /// Joins the part that was split off.
     pub(crate) fn unsplit(&mut self, rest: Self) {
         let is_filled = self.init == self.len();
         join(&mut self.region, rest.region);
@@ -124,13 +124,13 @@ impl ReadBuf {
 }
 
 impl WriteBuf {
-    /// Hands `buffer` over; what of it is initialised will be written.
+    /// Takes over `buffer`, whose initialised bytes will be written.
     pub fn new<B: IoBuf>(buffer: B) -> Self {
         let mut buffer = Some(buffer);
         let region = match (as_it_is(&mut buffer), buffer) {
             (Some(aligned), _) => AlignedBuf::into_region(aligned),
-            // SAFETY: pointer and length are those of the contract, and nobody writes
-            // through a `WriteBuf`.
+            // SAFETY: pointer and length are those of the contract, and nobody writes through a
+            // `WriteBuf`.
             (None, Some(buffer)) => unsafe {
                 let range = |buffer: &mut B| (buffer.stable_ptr().cast_mut(), buffer.bytes_init());
                 Region::of_buffer(buffer, range, |_, _| ())
@@ -146,7 +146,7 @@ impl WriteBuf {
         unsafe { into_inner(self.region, 0) }
     }
 
-    /// Bytes to write.
+    /// The number of bytes to write.
     pub const fn len(&self) -> usize {
         self.region.len()
     }
@@ -156,12 +156,12 @@ impl WriteBuf {
         self.len() == 0
     }
 
-    /// Address and length of `range`; `None` if there is no such range.
+    /// The address and length of `range`. `None` if it is not within the buffer.
     pub(crate) fn location(&self, range: &Range<usize>) -> Option<(usize, usize)> {
         self.region.location(range)
     }
 
-    /// What is written.
+    /// The bytes to write.
     pub const fn filled(&self) -> &[u8] {
         // SAFETY: all of it is initialised.
         unsafe { self.region.bytes(self.len()) }
@@ -171,7 +171,7 @@ impl WriteBuf {
         Some(Self { region: self.region.split_off(at)? })
     }
 
-    /// Joins what was cut off.
+    /// Joins the part that was split off.
     pub(crate) fn unsplit(&mut self, rest: Self) {
         join(&mut self.region, rest.region);
     }
@@ -202,34 +202,34 @@ impl fmt::Debug for WriteBuf {
     }
 }
 
-/// Joins `rest` to the region that it was cut from.
+/// Joins `rest` to the region from which it was split off.
 fn join(region: &mut Region, rest: Region) {
     if region.unsplit(rest).is_err() {
         messages::report_invariant("a buffer does not follow the one that it was cut from");
     }
 }
 
-/// What a region was made of, the first `init` bytes of which are initialised.
+/// The original buffer of a region.
 ///
 /// # Safety
 ///
-/// They are.
+/// The first `init` bytes of the region are initialised.
 unsafe fn into_inner<B: IoBuf>(region: Region, init: usize) -> Option<B> {
     if region.is_lent() {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         return unsafe { region.into_buffer(init) };
     }
     as_it_is(&mut Some(AlignedBuf::from_region(region)))
 }
 
-/// Tells the `B` in a place how many of its bytes are initialised.
+/// Notes in the `B` in `place` that its first `init` bytes are initialised.
 ///
 /// # Safety
 ///
-/// They are.
+/// They are initialised.
 unsafe fn set_init<B: IoBufMut>(place: &mut Place, init: usize) {
     match place.get_mut::<B>() {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         Some(buffer) => unsafe { buffer.set_init(init) },
         None => messages::report_invariant("a buffer is not where it was put"),
     }

@@ -1,4 +1,4 @@
-//! Files opened past the page cache, and the alignment they ask for.
+//! Files that bypass the page cache, and the alignment that they require.
 //!
 //! Decision: `docs/decisions/0037-whole-sectors.md`.
 
@@ -25,13 +25,13 @@ pub struct DirectFile {
 #[derive(Debug)]
 struct Shared {
     fd: OwnedFd,
-    /// What [`file_number`] says of it.
+    /// The [`file_number`] of the file.
     number: u64,
-    /// `None` for a buffered file.
+    /// The required alignment; `None` for a buffered file.
     direct: Option<Alignment>,
-    /// Bytes of the disk's sectors, where it misreports them; otherwise 1.
+    /// The sector size of the disk in bytes, if the disk misreports it; otherwise 1.
     sector: AtomicUsize,
-    /// Whether its file system knows no requests that do not block.
+    /// Whether the file system does not support requests that do not block.
     always_blocks: AtomicBool,
 }
 
@@ -42,7 +42,7 @@ struct Alignment {
 }
 
 impl DirectFile {
-    /// [`FileOptions::new`].
+    /// The same as [`FileOptions::new`].
     pub const fn options() -> FileOptions {
         FileOptions::new()
     }
@@ -51,9 +51,9 @@ impl DirectFile {
     ///
     /// # Errors
     ///
-    /// Those of `fcntl(2)` and `statx(2)`; `InvalidInput` for a descriptor with
-    /// `O_APPEND`, with which Linux writes at the end of the file whatever the
-    /// offset: the parts of a large write would go anywhere.
+    /// Those of `fcntl(2)` and `statx(2)`. `InvalidInput` for a descriptor with `O_APPEND`: Linux
+    /// then writes at the end of the file and ignores the offset, so the parts of a large write
+    /// would be misplaced.
     pub fn from_fd(fd: impl Into<OwnedFd>) -> io::Result<Self> {
         let fd = fd.into();
         let flags = rustix::fs::fcntl_getfl(&fd)?;
@@ -66,7 +66,7 @@ impl DirectFile {
         Ok(Self { shared: Arc::new(Shared { fd, number, direct, sector, always_blocks }) })
     }
 
-    /// The same for all that open the same file, and hardly for any other.
+    /// A number that is the same for all handles of one file, and hardly ever that of another file.
     pub(crate) fn number(&self) -> u64 {
         self.shared.number
     }
@@ -85,13 +85,13 @@ impl DirectFile {
         self.shared.direct.map_or(1, |alignment| alignment.memory)
     }
 
-    /// Whether its file system knows requests that do not block (`RWF_NOWAIT`),
-    /// as far as is known.
+    /// Whether the file system supports requests that do not block (`RWF_NOWAIT`), as far as is
+    /// known.
     pub(crate) fn may_not_block(&self) -> bool {
         !self.shared.always_blocks.load(Ordering::Relaxed)
     }
 
-    /// Notes that the file system knows no requests that do not block.
+    /// Notes that the file system does not support requests that do not block.
     pub(crate) fn always_blocks(&self) {
         self.shared.always_blocks.store(true, Ordering::Relaxed);
     }
@@ -114,7 +114,7 @@ impl DirectFile {
         self.shared.direct.map_or(1, |alignment| alignment.offset.max(sector))
     }
 
-    /// The file is on a disk whose sectors have this many bytes, a power of two.
+    /// Sets the sector size of the file's disk in bytes, a power of two.
     pub(crate) fn set_sector(&self, bytes: usize) {
         self.shared.sector.store(bytes, Ordering::Relaxed);
     }
@@ -126,14 +126,14 @@ impl AsFd for DirectFile {
     }
 }
 
-/// A number of the file that is open, hardly that of another, and not zero.
+/// A number of the open file. It is not zero, and hardly ever that of another file.
 pub(crate) fn file_number(file: BorrowedFd<'_>) -> io::Result<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = rustix::fs::statx(file, "", flags, StatxFlags::INO)?;
     Ok(number_of(stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
 }
 
-/// The [number](file_number) of the file of which this was found.
+/// The [number](file_number) of the file with this status.
 pub(crate) fn file_number_of(stat: &Stat) -> u64 {
     number_of(rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev), stat.st_ino)
 }
@@ -143,15 +143,15 @@ fn number_of(major: u32, minor: u32, inode: u64) -> u64 {
     (device.rotate_left(40) ^ inode).max(1)
 }
 
-/// Why no file has `O_APPEND`.
+/// The error for files with `O_APPEND`.
 const IGNORES_OFFSETS: &str = "a file that is open with O_APPEND ignores offsets: open it without";
 
 fn invalid(message: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// What direct I/O on `fd` asks for; `None` when the kernel says that the file
-/// takes the flag but no direct I/O.
+/// The alignment that direct I/O on `fd` requires. `None` if the kernel accepts `O_DIRECT` for the
+/// file but does no direct I/O.
 fn alignment(fd: &OwnedFd) -> io::Result<Option<Alignment>> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::DIOALIGN;
     let stat = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, mask)?;
@@ -163,8 +163,8 @@ fn alignment(fd: &OwnedFd) -> io::Result<Option<Alignment>> {
     if FileType::from_raw_mode(stat.stx_mode.into()) == FileType::BlockDevice {
         return Ok(Some(uniform(rustix::fs::ioctl_blksszget(fd)?)));
     }
-    // The preferred size of network and striped file systems can be megabytes;
-    // no more than a page is ever required.
+    // The preferred size of network and striped file systems can be megabytes. The required
+    // alignment is never more than a page.
     Ok(Some(uniform(stat.stx_blksize.clamp(512, page_size()))))
 }
 
@@ -173,7 +173,7 @@ fn uniform(bytes: u32) -> Alignment {
     Alignment { memory: bytes, offset: bytes }
 }
 
-/// The next from `bytes` on; 1, which asks for nothing, where there is none.
+/// The next power of two from `bytes` on. 1, no requirement, if there is none.
 fn power_of_two(bytes: u32) -> usize {
     bytes.checked_next_power_of_two().unwrap_or(1) as usize
 }

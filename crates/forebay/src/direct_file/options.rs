@@ -40,7 +40,7 @@ impl Default for FileOptions {
 }
 
 impl FileOptions {
-    /// Options for a direct file, without access for reading or writing yet.
+    /// Options for a direct file. Neither reading nor writing is set.
     pub const fn new() -> Self {
         Self {
             read: false,
@@ -114,18 +114,16 @@ impl FileOptions {
         self
     }
 
-    /// Makes a file that grows longer ahead of its writes, so that few of them
-    /// have to do that, each of which the file system would do alone and not
-    /// alongside others: to `hint` bytes at first, if that is more than the write
-    /// needs, and to twice its length each time after. It is then longer than
-    /// what was written, with zeros, and stays so when it is dropped:
-    /// [`File::truncate_to_written`](crate::File::truncate_to_written) ends that.
+    /// Increases the file's length ahead of its writes, so that few writes have to do so. A file
+    /// system does a write that lengthens the file alone, not concurrently with others. The length
+    /// becomes `hint` bytes at first, or more if the write needs it, and is doubled each time
+    /// after. So the file is longer than the written bytes, and ends with zeros, also after it is
+    /// dropped. [`File::truncate_to_written`](crate::File::truncate_to_written) removes them.
     ///
-    /// Only for a [`File`](crate::File) opened through a scheduler or a disk,
-    /// and only for one that nobody else makes longer: what others write behind
-    /// its end by another descriptor can be cut off. A `ftruncate(2)` that is
-    /// needed is made by the call that makes the write, and by the thread that
-    /// calls; where it fails, the write ends with its error.
+    /// It is only for a [`File`](crate::File) opened through a scheduler or a disk. Nobody else may
+    /// lengthen the file, because bytes that others write beyond its end through another descriptor
+    /// can be cut off. The call that makes a write makes the necessary `ftruncate(2)`, on the
+    /// calling thread. If that fails, the write ends with its error.
     #[must_use]
     pub const fn growing(mut self, hint: u64) -> Self {
         self.growing = Some(hint);
@@ -143,9 +141,9 @@ impl FileOptions {
     ///
     /// # Errors
     ///
-    /// Those of `open(2)`; `InvalidInput` when neither read nor write is set,
-    /// or for custom flags with which no request could be made as it should:
-    /// `O_APPEND`, `O_PATH`, and `O_DIRECT`, which [`FileOptions::direct`] sets.
+    /// Those of `open(2)`. `InvalidInput` if neither read nor write is set, or for the custom flags
+    /// `O_APPEND` and `O_PATH`, with which requests would not work, and `O_DIRECT`, which
+    /// [`FileOptions::direct`] sets.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<DirectFile> {
         let mode = Mode::from_raw_mode(self.mode);
         let fd = rustix::fs::open(path.as_ref(), self.flags()?, mode)?;
@@ -155,8 +153,8 @@ impl FileOptions {
         DirectFile::from_fd(fd)
     }
 
-    /// `O_DIRECT` is left out: `open(2)` with it can create a file and then
-    /// fail, after which `create_new` could not be tried again.
+    /// The flags without `O_DIRECT`. With it, `open(2)` can create a file and then fail, so that
+    /// `create_new` could not be tried again.
     fn flags(&self) -> io::Result<OFlags> {
         let mut flags = match (self.read, self.write) {
             (true, true) => OFlags::RDWR,
@@ -167,7 +165,7 @@ impl FileOptions {
             }
         };
         let custom = OFlags::from_bits_retain(self.custom_flags.cast_unsigned());
-        // Before the file is created or cut short.
+        // Checked before the file is created or truncated.
         if custom.contains(OFlags::APPEND) {
             return Err(invalid(IGNORES_OFFSETS));
         }
@@ -186,7 +184,7 @@ impl FileOptions {
     }
 }
 
-/// Sets `O_DIRECT`, or leaves the file buffered where that is refused.
+/// Sets `O_DIRECT`, or leaves the file buffered if that is refused.
 fn set_direct(fd: &OwnedFd) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(fd)?;
     match rustix::fs::fcntl_setfl(fd, flags | OFlags::DIRECT) {

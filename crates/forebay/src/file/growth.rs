@@ -1,4 +1,4 @@
-//! Files that are made longer ahead of the writes behind their end.
+//! Files whose length is increased before the writes beyond their end.
 //!
 //! Decision: `docs/decisions/0040-growing-files.md`.
 
@@ -11,8 +11,7 @@ use crate::engine::Operation;
 use crate::page_cache::file_len;
 use crate::sys::lock::Lock;
 
-/// What is known of the length of a growing file, all of whose requests come
-/// by here.
+/// The known length of a growing file. All requests of the file pass here.
 #[derive(Debug)]
 pub(super) struct Growth {
     hint: u64,
@@ -21,16 +20,16 @@ pub(super) struct Growth {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Lengths {
-    /// That of the file.
+    /// The length of the file in bytes, as far as it is known.
     made: u64,
-    /// Where the last byte ends that was to be written.
+    /// The end of the last byte that was to be written.
     used: u64,
     /// The value of `used` before truncations whose outcome is unknown.
     uncut: u64,
 }
 
 impl Growth {
-    /// Of a file that was just opened.
+    /// The state of a file that was just opened.
     pub(super) fn of(file: &DirectFile, hint: u64) -> io::Result<Self> {
         let len = file_len(file)?;
         Ok(Self { hint, lengths: Lock::new(Lengths { made: len, used: len, uncut: 0 }) })
@@ -38,8 +37,8 @@ impl Growth {
 
     /// Makes the file long enough for `operation`, which is about to be sent.
     ///
-    /// The lock is held meanwhile: cut to a length that was worked out before
-    /// another write grew it further, the file would lose that.
+    /// The lock is held during the change. Otherwise the file could be set to a length that was
+    /// computed before another write grew it further, and would lose that write.
     pub(super) fn make_room_for(&self, operation: &Operation) -> io::Result<()> {
         let end = |offset: &u64| offset.saturating_add(operation.bytes());
         let mut lengths = self.lengths.lock();
@@ -69,7 +68,7 @@ impl Growth {
         Ok(())
     }
 
-    /// Where what was written to `file` ends.
+    /// The end of the bytes that were written to `file`.
     pub(super) fn used(&self, file: &DirectFile) -> io::Result<u64> {
         let mut lengths = self.lengths.lock();
         let len = file_len(file)?;
@@ -90,8 +89,8 @@ impl Lengths {
         }
     }
 
-    /// How long to make the file for a write that ends at `end`, if it is too
-    /// short: twice as long, so that it is seldom done.
+    /// The new length for a write that ends at `end`, if the file is too short. It is twice the old
+    /// length, so that changes are rare.
     fn ahead_of(self, end: u64, hint: u64) -> Option<u64> {
         (self.made < end).then(|| end.max(hint).max(self.made.saturating_mul(2)))
     }

@@ -71,37 +71,35 @@ struct Shared {
     file: DirectFile,
     /// Keeps the I/O threads, which end with the last handle of the disk.
     disk: Disk,
-    /// If it is made longer ahead of its writes.
+    /// Set for a growing file.
     growth: Option<Growth>,
 }
 
 impl Disk {
-    /// Opens the file at `path` as one of this disk. [`Scheduler::open`] finds
-    /// the disk itself.
+    /// Opens the file at `path` as a file of this disk. [`Scheduler::open`] finds the disk itself.
     ///
     /// # Errors
-    /// Those of [`FileOptions::open`]; also when the I/O threads cannot start.
+    /// Those of [`FileOptions::open`]; also if the I/O threads cannot be started.
     pub fn open(&self, path: impl AsRef<Path>, options: &FileOptions) -> io::Result<File> {
         File::on(options.open(path)?, self.clone(), options.growth_hint())
     }
 
-    /// Takes an open descriptor as it is, as one of this disk.
-    /// [`Scheduler::file_from_fd`] finds the disk itself.
+    /// Takes over an open descriptor, as a file of this disk. [`Scheduler::file_from_fd`] finds the
+    /// disk itself.
     ///
     /// # Errors
-    /// Those of [`DirectFile::from_fd`]; also when the I/O threads cannot start.
+    /// Those of [`DirectFile::from_fd`]; also if the I/O threads cannot be started.
     pub fn file_from_fd(&self, fd: impl Into<OwnedFd>) -> io::Result<File> {
         File::on(DirectFile::from_fd(fd)?, self.clone(), None)
     }
 }
 
 impl Scheduler {
-    /// Opens the file at `path`. Its disk is the one that holds it: see
-    /// [`Scheduler::disk_of`].
+    /// Opens the file at `path`, as a file of the disk that holds it: see [`Scheduler::disk_of`].
     ///
     /// # Errors
-    /// Those of [`FileOptions::open`] and [`Scheduler::disk_of`]; also when the
-    /// I/O threads cannot start.
+    /// Those of [`FileOptions::open`] and [`Scheduler::disk_of`]; also if the I/O threads cannot be
+    /// started.
     pub fn open(&self, path: impl AsRef<Path>, options: &FileOptions) -> io::Result<File> {
         let file = options.open(path)?;
         let disk = self.disk_of_file(&file)?;
@@ -128,9 +126,8 @@ impl Scheduler {
     /// ```
     ///
     /// # Errors
-    /// Those of [`DirectFile::from_fd`], among them `InvalidInput` for a
-    /// descriptor with `O_APPEND`, and of [`Scheduler::disk_of`]; also when the
-    /// I/O threads cannot start.
+    /// Those of [`DirectFile::from_fd`], such as `InvalidInput` for a descriptor with `O_APPEND`,
+    /// and of [`Scheduler::disk_of`]; also if the I/O threads cannot be started.
     pub fn file_from_fd(&self, fd: impl Into<OwnedFd>) -> io::Result<File> {
         let file = DirectFile::from_fd(fd)?;
         let disk = self.disk_of_file(&file)?;
@@ -186,7 +183,7 @@ impl File {
         self.send(class, |file| Operation::write(file, offset, buffer))
     }
 
-    /// [`File::read_at`] into several buffers, one after the other; 1 to
+    /// [`File::read_at`] into several buffers, one after the other: 1 to
     /// [`SEGMENTS_MAX`](crate::engine::SEGMENTS_MAX) of them.
     ///
     /// Cancel safety: as for [`File::read_at`].
@@ -199,7 +196,7 @@ impl File {
         self.send(class, |file| Operation::ReadVectored { file, offset, buffers })
     }
 
-    /// [`File::write_at`] of several buffers, one after the other; 1 to
+    /// [`File::write_at`] of several buffers, one after the other: 1 to
     /// [`SEGMENTS_MAX`](crate::engine::SEGMENTS_MAX) of them.
     ///
     /// Cancel safety: as for [`File::write_at`].
@@ -212,8 +209,8 @@ impl File {
         self.send(class, |file| Operation::WriteVectored { file, offset, buffers })
     }
 
-    /// Makes writes that have ended durable, with what is needed to read them
-    /// back (`fdatasync`).
+    /// Makes completed writes durable, with the metadata that is needed to read them back
+    /// (`fdatasync`).
     ///
     /// Cancel safety: dropping the handle cancels the flush if it still waits. The writes are not
     /// undone.
@@ -221,15 +218,15 @@ impl File {
         self.send(class, |file| Operation::SyncData { file })
     }
 
-    /// Makes writes that have ended, and all attributes, durable (`fsync`).
+    /// Makes completed writes and all attributes durable (`fsync`).
     ///
     /// Cancel safety: as for [`File::sync_data`].
     pub fn sync_all(&self, class: &Class) -> Request<io::Result<()>> {
         self.send(class, |file| Operation::SyncAll { file })
     }
 
-    /// Reserves space for `len` bytes from byte `offset` on; the file grows if
-    /// it ends before. Goes as a small write.
+    /// Reserves space for `len` bytes from byte `offset` on. The file grows if it ends before the
+    /// end of the range. It is scheduled as a small write.
     ///
     /// Cancel safety: dropping the handle cancels it if it still waits; otherwise it happens.
     pub fn allocate(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
@@ -244,18 +241,17 @@ impl File {
         self.send(class, |file| Operation::PunchHole { file, offset, len })
     }
 
-    /// Makes the file `len` bytes long: shorter, or longer with zeros. Goes as
-    /// a small write.
+    /// Sets the length of the file to `len` bytes. A longer file ends with zeros. It is scheduled
+    /// as a small write.
     ///
     /// Cancel safety: as for [`File::allocate`].
     pub fn truncate(&self, class: &Class, len: u64) -> Request<io::Result<()>> {
         self.send(class, |file| Operation::Truncate { file, len })
     }
 
-    /// Makes a [growing](FileOptions::growing) file as short as it was when it
-    /// was opened, or as what was written since, if that is more: to be asked
-    /// for when the writes have ended, also those that failed. Goes as a small
-    /// write. The file can grow again.
+    /// Shortens a [growing](FileOptions::growing) file to its length when it was opened, or to the
+    /// end of the bytes written since, whichever is more. Call it after all writes have ended,
+    /// including failed ones. It is scheduled as a small write. The file can grow again.
     ///
     /// Errors are those of `ftruncate(2)`, and [`RequestError::NotGrowing`].
     ///
@@ -269,12 +265,12 @@ impl File {
         }
     }
 
-    /// The descriptor, and its alignment.
+    /// The descriptor, with its alignment.
     pub fn direct_file(&self) -> &DirectFile {
         &self.shared.file
     }
 
-    /// The disk that the file is on.
+    /// The disk of the file.
     pub fn disk(&self) -> &Disk {
         &self.shared.disk
     }

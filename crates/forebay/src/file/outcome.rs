@@ -1,4 +1,4 @@
-//! The results of requests, as callers get them.
+//! The results of requests, in the form that callers get.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::engine::Operation;
 use crate::io_thread::{Completion, Timing};
 use crate::{AlignedBuf, IoBuf};
 
-/// The result of a transfer, and the buffer, or the buffers, that it used.
+/// The result of a read or a write, with its buffer or buffers.
 #[derive(Debug)]
 #[must_use = "it may be an error"]
 pub struct BufResult<B>(
@@ -17,10 +17,10 @@ pub struct BufResult<B>(
 );
 
 impl<B> BufResult<B> {
-    /// Both if the transfer succeeded.
+    /// The number of bytes and the buffer, if the transfer succeeded.
     ///
     /// # Errors
-    /// The error of the transfer; the buffer is dropped.
+    /// The error of the transfer. The buffer is dropped.
     pub fn into_result(self) -> io::Result<(usize, B)> {
         let Self(result, buffer) = self;
         result.map(|bytes| (bytes, buffer))
@@ -29,7 +29,7 @@ impl<B> BufResult<B> {
 
 /// A result that is made from a completion.
 pub trait Outcome {
-    /// The part of `completion` that it sees.
+    /// Makes it from `completion`.
     fn of(completion: Completion) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! Handles of requests that have not ended yet.
+//! Handles of requests.
 //!
 //! Decision: `docs/decisions/0039-cancel-on-drop.md`.
 
@@ -34,7 +34,7 @@ pub struct Request<T> {
 }
 
 pub(super) enum State {
-    /// It was refused.
+    /// The request was refused.
     Refused(Completion),
     Sent(Sent),
     /// The answer was taken.
@@ -44,7 +44,7 @@ pub(super) enum State {
 pub(super) struct Sent {
     reply: Arc<Reply>,
     inbox: Arc<Inbox<Message>>,
-    /// Keeps its I/O threads.
+    /// Keeps the I/O threads of the disk.
     disk: Arc<DiskRecord>,
 }
 
@@ -63,7 +63,7 @@ impl<T: Outcome> Request<T> {
         Self { state, finish: T::of }
     }
 
-    /// The same handle, whose result also has the time in the queue and in the disk.
+    /// The same request, whose result also has its times in the queue and in the disk.
     pub fn timed(mut self) -> Request<(T, Timing)> {
         let state = mem::replace(&mut self.state, State::Over);
         Request { state, finish: <(T, Timing)>::of }
@@ -71,7 +71,7 @@ impl<T: Outcome> Request<T> {
 }
 
 impl<T> Request<T> {
-    /// In a forked child it is over: its parent has it, and goes on with it.
+    /// Ends the handle in a forked child. The request belongs to the parent, where it continues.
     fn forget_in_child(&mut self) -> Option<Forked> {
         let State::Sent(sent) = &self.state else { return None };
         let forked = sent.disk.process.check().err()?;
@@ -137,22 +137,22 @@ impl<T> Request<T> {
         }
     }
 
-    /// Cancels the request, for a thread that must not wait for it. Its buffer
-    /// is there unless another I/O thread has begun with it.
+    /// Cancels the request, for a thread that must not wait for it. The buffer is returned, unless
+    /// another I/O thread has begun the request.
     fn refuse_to_wait(&mut self) -> T {
         let operation = match &self.state {
             State::Sent(sent) => sent.reply.take_back(),
             State::Refused(_) | State::Over => None,
         };
-        // Dropped, it is cancelled.
+        // The drop cancels the request.
         drop(mem::replace(self, Self { state: State::Over, finish: self.finish }));
         let operation = operation.unwrap_or_else(Operation::nothing);
         (self.finish)(Completion::refusal(WaitsForItself.into(), operation))
     }
 
-    /// Takes the answer, or has this thread woken when it comes.
+    /// Takes the answer. If there is none yet, this thread is woken at the answer.
     fn poll_here(&mut self) -> Poll<T> {
-        // At the end of the thread its own may be gone.
+        // The thread-local waker may be destroyed at the end of the thread.
         let waker = WAKER.try_with(Waker::clone).unwrap_or_else(|_| Unpark::this_thread());
         with_own(&waker, |context| Pin::new(self).poll(context))
     }
@@ -178,7 +178,7 @@ impl<T> Future for Request<T> {
                     Poll::Pending
                 }
             },
-            // As other futures: nothing comes after the answer.
+            // As with other futures, nothing follows the answer.
             State::Over => Poll::Pending,
         }
     }
@@ -210,7 +210,7 @@ thread_local! {
     static WAKER: Waker = Unpark::this_thread();
 }
 
-/// Wakes a thread that waits.
+/// Wakes a waiting thread.
 struct Unpark(Thread);
 
 impl Unpark {

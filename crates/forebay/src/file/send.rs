@@ -1,4 +1,4 @@
-//! Sending of operations to the I/O threads of their disk.
+//! Sending operations to the I/O threads of their disk.
 
 use std::io;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::sys::clock::Clock;
 use crate::validation::{RequestError, check_operation};
 use crate::{Class, Disk};
 
-/// Where operations are sent, and what belongs to that.
+/// The destination of operations, and the state of their file.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) disk: &'a Disk,
-    /// Of their file, if it grows.
+    /// Set if the file grows.
     pub(super) growth: Option<&'a Growth>,
 }
 
-/// Sends an operation, unless no disk could execute it.
+/// Sends an operation, or refuses one that no disk could execute.
 pub(super) fn send<T: Outcome>(to: Target<'_>, class: &Class, operation: Operation) -> Request<T> {
     let Target { disk, growth } = to;
     let op = operation.op();
@@ -56,8 +56,7 @@ pub(super) fn refused<T: Outcome>(error: io::Error, operation: Operation) -> Req
 }
 
 impl Disk {
-    /// The inbox for requests of a thread, and the I/O
-    /// groups that they go to from there.
+    /// The inbox for requests of the calling thread, and the I/O groups that serve them.
     pub(super) fn inbox(
         &self,
         submitter: Submitter,
@@ -68,8 +67,8 @@ impl Disk {
         Ok((inbox.map_err(io::Error::other)?, groups))
     }
 
-    /// Sends an operation to an I/O thread of this disk, as [files](crate::File) do: any
-    /// [`Operation`] whose descriptor is on this disk.
+    /// Sends an [`Operation`] to an I/O thread of this disk, as [files](crate::File) do. Its
+    /// descriptor must be on this disk.
     ///
     /// An operation that no disk could execute is refused with a [`RequestError`]. The result is
     /// that of a [`Completion`](crate::shard::Completion), with the operation, which can be used
@@ -107,7 +106,7 @@ impl Disk {
     }
 }
 
-/// What the class is called on the file's disk, and where its requests go.
+/// The class on the file's disk, and the inbox for its requests.
 fn address(disk: &Disk, class: &Class, op: Op) -> io::Result<(QueueClass, Arc<Inbox<Message>>)> {
     let name = || class.name().to_owned();
     if !Arc::ptr_eq(&class.scheduler, &disk.scheduler) {
