@@ -2,29 +2,29 @@
 
 use crate::{Class, ClassError, SHARES_MAX};
 
-/// Most points of a [`BacklogController`].
+/// The most points of a [`BacklogController`].
 const POINTS_MAX: usize = 16;
 
 /// Why a controller could not be made.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BacklogError {
-    /// Too few or too many points.
+    /// The number of points is not 2 to 16.
     #[error("{count} points: give 2 to {POINTS_MAX}, from backlog 0 to backlog 1")]
     Count {
-        /// How many there are.
+        /// The number of points.
         count: usize,
     },
     /// The backlogs do not rise from 0 to 1.
     #[error("backlog {backlog} is out of order: let them rise from 0 to 1")]
     Backlog {
-        /// The offending one.
+        /// The first backlog that is out of order or range.
         backlog: f64,
     },
-    /// Shares out of range.
+    /// Shares are outside 1 to [`SHARES_MAX`].
     #[error("{shares} shares: give 1 to {SHARES_MAX}")]
     Shares {
-        /// The offending ones.
+        /// These shares.
         shares: u32,
     },
 }
@@ -87,7 +87,7 @@ impl BacklogController {
             Some(above) => {
                 let ((b0, s0), (b1, s1)) = (self.points[above - 1], self.points[above]);
                 let part = (backlog - b0) / (b1 - b0);
-                // Between two shares, so it fits.
+                // It is between two shares, so it fits.
                 (f64::from(s0) + part * (f64::from(s1) - f64::from(s0))).round() as u32
             }
         }

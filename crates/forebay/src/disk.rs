@@ -1,4 +1,4 @@
-//! A disk of a scheduler, as programs have it.
+//! The handle of a scheduler's disk.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use forebay_core::{LoadStatus, Op, QueueCounters};
 use crate::engine::Retries;
 use crate::registry::{DiskRecord, Shared};
 
-/// A disk of a [`Scheduler`](crate::Scheduler): one budget, which all requests
-/// to it share. Cheap to clone; every clone is the same disk.
+/// A disk of a [`Scheduler`](crate::Scheduler): one budget, which all requests to the disk share.
+/// Cheap to clone. Every clone is the same disk.
 #[derive(Clone)]
 pub struct Disk {
     pub(crate) scheduler: Arc<Shared>,
@@ -28,7 +28,7 @@ impl Disk {
         &self.record.name
     }
 
-    /// How much disk time may wait in the disk: the latency goal, or more if the disk needs it.
+    /// The disk time that may wait in the disk: the latency goal, or more if the disk needs it.
     /// `None` if nothing is known of the disk, so that nothing is limited.
     pub fn effective_goal(&self) -> Option<Duration> {
         let goal = self.record.here().of(Op::Read).io.effective_goal();

@@ -7,12 +7,12 @@ use forebay_driver::queue_for;
 
 use crate::permit::DiskGroup;
 
-/// The I/O groups that the requests of a disk are divided among: one for all,
-/// or on a duplex disk one for reads and one for all others. Cheap to clone.
+/// The I/O groups of a disk: one for all requests, or on a duplex disk one for reads and one for
+/// all others. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct DiskGroups {
     reads: Arc<DiskGroup>,
-    /// Where they are not with the reads.
+    /// The group of other requests, if they are not in that of reads.
     others: Option<Arc<DiskGroup>>,
 }
 
@@ -25,12 +25,12 @@ impl DiskGroups {
         self.others.is_some()
     }
 
-    /// The number of the I/O group that such requests are in.
+    /// The number of the I/O group for requests of `op`.
     pub(crate) const fn number_of(&self, op: Op) -> usize {
         queue_for(op, if self.is_duplex() { 2 } else { 1 })
     }
 
-    /// The I/O group that such requests are in.
+    /// The I/O group for requests of `op`.
     pub(crate) fn of(&self, op: Op) -> &Arc<DiskGroup> {
         match &self.others {
             Some(others) if op != Op::Read => others,
@@ -38,7 +38,7 @@ impl DiskGroups {
         }
     }
 
-    /// All of them, by their numbers.
+    /// All I/O groups, by their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<DiskGroup>> {
         std::iter::once(&self.reads).chain(&self.others)
     }

@@ -16,23 +16,23 @@ pub enum Event {
     /// Requests or permits have not ended and no longer count in the window: the disk or a part of
     /// it hangs, or permits were forgotten. Reported once in 10 s while it lasts.
     Overdue {
-        /// Name of the disk.
+        /// The name of the disk.
         disk: String,
     },
     /// I/O is done by linux-aio or by threads, because io_uring is not available. Reported by each
     /// I/O thread and each [shard](crate::shard::Shard) without io_uring.
     Fallback {
-        /// Name of the disk.
+        /// The name of the disk.
         disk: String,
-        /// What does it: `linux-aio` or `threads`.
+        /// The backend that is used: `linux-aio` or `threads`.
         backend: &'static str,
-        /// Why, and what to do about it.
+        /// The reason, and its remedy.
         reason: String,
     },
     /// The last file of the disk is dropped, but an I/O thread of the disk cannot end, because the
     /// disk hangs.
     Hang {
-        /// Name of the disk.
+        /// The name of the disk.
         disk: String,
     },
     /// A request or a permit took long in the disk: see
@@ -40,7 +40,7 @@ pub enum Event {
     Slow(SlowRequest),
 }
 
-/// As in the log.
+/// The text of the log message.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -60,18 +60,18 @@ impl fmt::Display for Event {
     }
 }
 
-/// The callback of the program for events, if it has one.
+/// The program's callback for events, if there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Hook {
     callback: Option<Arc<Callback>>,
-    /// From what time in the disk on requests are slow; without one none is.
+    /// The time in the disk from which requests are slow; `None` for never.
     pub(crate) slow_from: Option<Duration>,
 }
 
 type Callback = dyn Fn(&Event) + Send + Sync;
 
 impl Hook {
-    /// No callback. Requests in the disk for at least this long are logged.
+    /// A hook without a callback. Requests in the disk for at least `slow_from` are logged.
     pub(crate) const fn slow_from(slow_from: Option<Duration>) -> Self {
         Self { callback: None, slow_from }
     }
@@ -80,7 +80,7 @@ impl Hook {
         self.callback = Some(Arc::new(hook));
     }
 
-    /// Reports to the log and the program, by a thread that has nothing else to do.
+    /// Reports to the log and to the callback, on a thread that does nothing else.
     pub(crate) fn report(&self, event: Event) {
         let text = event.to_string();
         match event {

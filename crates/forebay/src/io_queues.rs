@@ -13,10 +13,10 @@ pub struct IoQueues {
 }
 
 impl IoQueues {
-    /// As many queues as are `wanted`, but so few that each has a local depth
-    /// of [`LOCAL_DEPTH_MIN`] out of the `depth` requests of 4 KiB that fill
-    /// the disk's window, and at least one for each of the NUMA `nodes` used:
-    /// requests that go across nodes cost more than a small depth.
+    /// The recommended number of queues, at most `wanted`. It is limited so that each queue has a
+    /// local depth of at least [`LOCAL_DEPTH_MIN`], out of the `depth` requests of 4 KiB that fill
+    /// the disk's window. It is at least one for each of the NUMA `nodes` in use, because requests
+    /// across nodes cost more than a small depth.
     pub fn recommended(depth: u64, wanted: u32, nodes: u32) -> Self {
         let most = u32::try_from(depth / LOCAL_DEPTH_MIN).unwrap_or(u32::MAX);
         let count = most.min(wanted).max(nodes).max(1);

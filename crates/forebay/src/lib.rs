@@ -55,17 +55,16 @@
 //!
 //! - **Permits**: [`Class::admit`] waits for the disk and the class's turn. Then the program does
 //!   direct I/O, or a read that misses the page cache, and drops the [`ThreadPermit`].
-//!   [`Class::admit_async`] is the same for a task on any executor, and [`Class::admit_for`] finds
-//!   the disk of a file.
+//!   [`Class::admit_async`] is the same for a task on any executor. [`Class::admit_for`] finds the
+//!   disk of a file.
 //! - **Through the page cache**: [`Class::buffered_writer`] schedules write-back of dirty bytes in
 //!   the class. [`Class::read_at`] asks for a permit if the disk has to read. [`Class::sync_data`]
 //!   writes back dirty bytes in parts before it flushes.
-//! - **Files**: a [`File`] is opened through the scheduler, or
-//!   [taken over](Scheduler::file_from_fd) from a program that opened it; the
-//!   scheduler sends its requests by io_uring, or where that is forbidden by linux-aio
-//!   or threads. Buffers are whatever is an [`IoBuf`].
-//! - **Shards**: a thread-per-core program makes a queue per thread and drives
-//!   it from its own loop; see [`shard`].
+//! - **Files**: a [`File`] is opened through the scheduler, or [taken
+//!   over](Scheduler::file_from_fd) from a program that opened it. The scheduler sends its requests
+//!   by io_uring, or if that is forbidden by linux-aio or threads. Any [`IoBuf`] is a buffer.
+//! - **Shards**: a thread-per-core program makes a queue per thread, and drives it from its own
+//!   loop: see [`shard`].
 //! - **Deletes**: a [`Deleter`] frees files in steps, each scheduled in a class. A plain unlink
 //!   would cause a storm of discards, behind which reads wait.
 //!
@@ -75,16 +74,16 @@
 //!
 //! # Threads and tasks
 //!
-//! Handles are `Send`, `Sync` and `Unpin`, and so are the futures that are types; those of `async`
-//! functions are `Send`. A [`ThreadPermit`] and an [`Entered`] stay in their thread, and so do an
-//! [`engine::Engine`] and a [`shard::Shard`]. No waker is cloned, woken or dropped under a lock of
-//! the library, so wakers may call it. Threads of the library may run wakers. These may wait for
-//! permits, but a call that would wait for such a thread fails with an error of the kind
+//! Handles and named futures are `Send`, `Sync` and `Unpin`; futures of `async` functions are
+//! `Send`. A [`ThreadPermit`], an [`Entered`], an [`engine::Engine`] and a [`shard::Shard`] stay in
+//! their thread. No waker is cloned, woken or dropped under a lock of the library, so wakers may
+//! call it. Threads of the library may run wakers. These may wait for permits, but a call that
+//! would wait for such a thread fails with an error of the kind
 //! [`Deadlock`](std::io::ErrorKind::Deadlock).
 //!
-//! All of them share one budget per disk, and one account per class. A [`Scheduler::snapshot`] has
+//! All handles share one budget per disk, and one account per class. A [`Scheduler::snapshot`] has
 //! the counters. The cargo feature `metrics` converts it to OpenMetrics text, and the feature
-//! `endpoint` serves that.
+//! `endpoint` serves that text.
 //!
 //! ```
 //! use std::fs::File;

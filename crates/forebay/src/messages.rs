@@ -1,11 +1,10 @@
-//! Messages for operators and programs, delivered by a thread of its own.
+//! Messages for operators and programs, which a separate thread delivers.
 //!
-//! What a logger does, or an event hook, is the program's affair:
-//! it may block, panic, ask the scheduler, or write to one of its disks. So
-//! none is called by a thread that has requests to serve, nor under a lock.
+//! A logger or an event hook is code of the program. It may block, panic, use the scheduler, or
+//! write to one of its disks. So none is called on a thread that serves requests, or under a lock.
 //!
-//! The thread is there only while there are messages. No more than
-//! [`WAITING_MAX`] wait for it; the log says how many were lost.
+//! The thread exists only while there are messages. At most [`WAITING_MAX`] wait for it. The log
+//! reports the number of lost ones.
 //!
 //! Decision: `docs/decisions/0024-invariant-violations.md`.
 
@@ -20,18 +19,18 @@ use crate::sys::lock::{PerProcess, assert_none_held};
 use crate::sys::panics::contain;
 use crate::sys::signals;
 
-/// Most messages that wait to be delivered.
+/// The most messages that wait for delivery.
 const WAITING_MAX: usize = 64;
 
 static QUEUE: PerProcess<Queue> = PerProcess::new();
 
-/// Impossible states that were met.
+/// The number of broken invariants.
 static BUGS: AtomicU64 = AtomicU64::new(0);
-/// Whether [`report_invariant`] has logged one.
+/// Whether [`report_invariant`] has logged one of them.
 static BUG_REPORTED: AtomicBool = AtomicBool::new(false);
-/// Messages that found no room, or no thread.
+/// The number of messages that found no room, or no thread.
 static LOST: AtomicU64 = AtomicU64::new(0);
-/// The part of them that the log names.
+/// The number of lost messages that were reported.
 static LOST_REPORTED: AtomicU64 = AtomicU64::new(0);
 
 /// A message and its receiver.
@@ -43,21 +42,21 @@ enum Message {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Message>,
-    /// Whether there is a thread that delivers them.
+    /// Whether the thread that delivers them runs.
     has_thread: bool,
 }
 
-/// Something that an operator should do something about.
+/// Logs a message that may need an action of the operator.
 pub(crate) fn warn(text: String) {
     send_log(Level::Warn, text);
 }
 
-/// Something that an operator may want to know.
+/// Logs a message for information.
 pub(crate) fn info(text: String) {
     send_log(Level::Info, text);
 }
 
-/// Calls back into the program from the thread of messages.
+/// Calls the program on the thread of messages.
 pub(crate) fn call(callback: Box<dyn FnOnce() + Send>) {
     send(Message::Call(callback));
 }
@@ -69,7 +68,7 @@ fn send_log(level: Level, text: String) {
 }
 
 fn send(message: Message) {
-    // What is lost is dropped without the lock: some of it is the program's.
+    // A lost message is dropped without the lock, because it may be code of the program.
     let pushed = QUEUE.lock().push(message);
     let (starts, mut lost) = match pushed {
         Ok(starts) => (starts, VecDeque::new()),
@@ -83,13 +82,13 @@ fn send(message: Message) {
     contain(|| drop(lost));
 }
 
-/// Counts this number of violated invariants.
+/// Counts broken invariants.
 pub(crate) fn count_bugs(count: u64) {
     BUGS.fetch_add(count, Ordering::Relaxed);
 }
 
-/// Counts a violation of an invariant, and logs the first one of the process. May be called under a
-/// lock. `violation` says what is wrong: "a waiting request has no owner".
+/// Counts a broken invariant, and logs the first one of the process. It may be called under a lock.
+/// `violation` names the broken state, such as "a waiting request has no owner".
 #[cold]
 pub(crate) fn report_invariant(violation: &str) {
     count_bugs(1);
@@ -99,17 +98,17 @@ pub(crate) fn report_invariant(violation: &str) {
     debug_assert!(false, "{violation}");
 }
 
-/// How many there were in this process so far.
+/// The number of broken invariants in this process.
 pub(crate) fn bugs() -> u64 {
     BUGS.load(Ordering::Relaxed)
 }
 
-/// How many messages this process has lost so far.
+/// The number of messages that this process has lost.
 pub(crate) fn lost() -> u64 {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Whether what `act` does is noted as a bug, and panics where that is wanted.
+/// Whether `act` is reported as a bug, or panics where bugs are to panic.
 #[cfg(test)]
 pub(crate) fn meets_a_bug(act: impl FnOnce()) -> bool {
     let before = bugs();
@@ -117,7 +116,7 @@ pub(crate) fn meets_a_bug(act: impl FnOnce()) -> bool {
     bugs() > before && has_panicked == cfg!(debug_assertions)
 }
 
-/// The thread's life: until there is nothing more to log.
+/// The loop of the thread, until there are no more messages.
 fn run() {
     loop {
         let next = QUEUE.lock().pop();
@@ -147,8 +146,8 @@ impl Message {
 }
 
 impl Queue {
-    /// Returns whether a thread is to be started; or the message, for which
-    /// there is no room.
+    /// Queues a message. Returns whether a thread has to be started, or the message if there is no
+    /// room.
     fn push(&mut self, message: Message) -> Result<bool, Message> {
         if self.waiting.len() >= WAITING_MAX {
             return Err(message);
@@ -157,7 +156,7 @@ impl Queue {
         Ok(!mem::replace(&mut self.has_thread, true))
     }
 
-    /// The next message; without one, the thread is to end.
+    /// The next message. If there is none, the thread has to end.
     fn pop(&mut self) -> Option<Message> {
         let next = self.waiting.pop_front();
         if next.is_none() {
@@ -166,7 +165,7 @@ impl Queue {
         next
     }
 
-    /// There is no thread to be had: the messages that are lost by that.
+    /// Takes the messages that are lost because no thread can be started.
     fn give_up(&mut self) -> VecDeque<Message> {
         self.has_thread = false;
         mem::take(&mut self.waiting)

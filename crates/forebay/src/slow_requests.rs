@@ -1,4 +1,4 @@
-//! Slow requests: those that took long in the disk, and their reports.
+//! Requests that took long in the disk, and their reports.
 //!
 //! Decision: `docs/decisions/0042-slow-requests.md`.
 
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use forebay_core::{Op, Time};
 
-/// The shortest time between two reports of one I/O group.
+/// The shortest time between two reports of one I/O group, in nanoseconds.
 const SILENCE_NANOS: u64 = 1_000_000_000;
-/// The part of what the threshold is above its bound that is left after a second: 7/8.
+/// The fraction of the threshold's excess over its bound that is left after a second.
 const LEFT: (u64, u64) = (7, 8);
 
 /// A request, or a permit, that took long in the disk, and the other requests in the disk then: see
@@ -20,13 +20,13 @@ const LEFT: (u64, u64) = (7, 8);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlowRequest {
-    /// Name of the disk.
+    /// The name of the disk.
     pub disk: String,
-    /// Name of the class.
+    /// The name of the class.
     pub class: String,
-    /// Its operation.
+    /// The operation.
     pub op: Op,
-    /// Its length in bytes; 0 for a flush.
+    /// The length in bytes; 0 for a flush.
     pub len: u64,
     /// The time from being queued to being dispatched.
     pub in_queue: Duration,
@@ -43,7 +43,7 @@ pub struct SlowRequest {
     pub next_from: Duration,
 }
 
-/// As in the log.
+/// The text of the log message.
 impl fmt::Display for SlowRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { disk, class, op, len, .. } = self;
@@ -74,8 +74,8 @@ impl fmt::Display for SlowRequest {
     }
 }
 
-/// From what time in the disk on a request is slow. It doubles with each that is reported, and falls
-/// back to its bound by an eighth a second.
+/// The time in the disk from which a request is slow. It doubles with each report, and loses an
+/// eighth of its excess over the bound each second.
 #[derive(Debug)]
 pub(crate) struct SlowRequests {
     bound_nanos: u64,
@@ -85,7 +85,7 @@ pub(crate) struct SlowRequests {
 }
 
 impl SlowRequests {
-    /// `bound` is the least threshold; without one nothing is slow.
+    /// `bound` is the least threshold. With `None` no request is slow.
     pub(crate) fn new(bound: Option<Duration>) -> Self {
         let nanos = |bound: Duration| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX).max(1);
         let bound_nanos = bound.map_or(u64::MAX, nanos);
@@ -97,14 +97,14 @@ impl SlowRequests {
         }
     }
 
-    /// Whether a request that was in the disk for so long is slow.
+    /// Whether a request that was in the disk for `disk_nanos` is slow.
     #[inline]
     pub(crate) fn is_slow(&self, disk_nanos: u64) -> bool {
         disk_nanos >= self.threshold_nanos.load(Ordering::Relaxed)
     }
 
-    /// Whether one that is slow is reported: how many were not since the one before, and from when on
-    /// the next is.
+    /// Whether a slow request is reported. Returns the number of unreported ones since the last
+    /// report, and the threshold of the next report.
     pub(crate) fn take_turn(&self, now: Time) -> Option<(u64, Duration)> {
         let relaxed = Ordering::Relaxed;
         let until = self.silent_until.load(relaxed);
@@ -120,14 +120,14 @@ impl SlowRequests {
         Some((self.unreported.swap(0, relaxed), Duration::from_nanos(doubled)))
     }
 
-    /// A second has passed.
+    /// Lowers the threshold. Call it once a second.
     pub(crate) fn decay(&self) {
         let relaxed = Ordering::Relaxed;
         let now = self.threshold_nanos.load(relaxed);
         let above = now.saturating_sub(self.bound_nanos);
         if above > 0 {
             let left = self.bound_nanos + above / LEFT.1 * LEFT.0;
-            // a concurrent report counts more
+            // A concurrent report has priority.
             let _ = self.threshold_nanos.compare_exchange(now, left, relaxed, relaxed);
         }
     }

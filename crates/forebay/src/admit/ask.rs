@@ -1,4 +1,4 @@
-//! What a class asks the queue of permits.
+//! Requests of a class to the queue of permits.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::permit::{AdmitError, DiskGroup, NoGrant, PermitQueue, PermitRequest};
 use crate::{Class, Scheduler};
 
 impl Class {
-    /// Checks a request; returns whom to ask, and for what.
+    /// Checks a request. Returns the queue and the request to it.
     #[inline(always)]
     pub(super) fn ask<'a>(
         &self,
@@ -36,7 +36,7 @@ impl Class {
     }
 }
 
-/// Whether there are such requests.
+/// Checks that `len` is valid for `op`.
 pub(super) fn check(op: Op, len: u64) -> Result<(), AdmitError> {
     if len == 0 && op != Op::Flush {
         return Err(AdmitError::ZeroLength { op });

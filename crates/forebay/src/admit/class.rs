@@ -22,35 +22,34 @@ impl Class {
     /// needs which](crate#what-a-permit-orders). Do not wait for anything else while holding a
     /// permit, because it keeps others from the disk.
     ///
-    /// `len` is in bytes. A flush transfers none: its length may be 0 and is ignored. Deleting a
-    /// file is a discard of its length. Split it if discards cost by their length: on a disk with
-    /// `discard_gib_us: 5000` a discard of 1 TiB keeps all others waiting for 5 s. A part that
-    /// costs no more than the [effective goal](crate::Disk::effective_goal) delays others no longer
-    /// than any other I/O: with a goal of 750 us on that disk, 128 MiB. Truncate the file from its
-    /// end by one part with each permit, and unlink it with the last.
+    /// `len` is in bytes, 1 to 2^63 - 1. The length of a flush is ignored, and may be 0. Deleting a
+    /// file is a discard of its length. Split it if the cost of discards depends on their length:
+    /// on a disk with `discard_gib_us: 5000` a discard of 1 TiB keeps all others waiting for 5 s. A
+    /// part that costs no more than the [effective goal](crate::Disk::effective_goal) delays others
+    /// no longer than any other I/O: with a goal of 750 us on that disk, 128 MiB. Truncate the file
+    /// from its end by one part with each permit, and unlink it with the last.
     ///
     /// Ask for each I/O separately, of 128 KiB or a few times that. A permit is not split, so one
-    /// of many MiB delays all other classes by its whole cost;
+    /// of many MiB delays all other classes by its whole cost.
     /// [`AdmitFor::in_parts`](crate::AdmitFor::in_parts) has one permit for each part. A permit for
     /// more than 1 MiB that would take the disk more than 60 s is refused.
     ///
-    /// If the queue is full ([`requests_max`](crate::SchedulerBuilder::requests_max)), it first
-    /// waits for a place, in the order of the calls. But a thread that holds a permit is refused,
-    /// because the place may be its own. [`admit_timeout`](Self::admit_timeout),
+    /// If the queue is full ([`requests_max`](crate::SchedulerBuilder::requests_max)), the call
+    /// first waits for a place, in the order of the calls. A thread that holds a permit is refused
+    /// instead, because its own permits may fill the queue. [`admit_timeout`](Self::admit_timeout),
     /// [`try_admit`](Self::try_admit) and [`admit_async`](Self::admit_async) are refused too.
     ///
     /// # Errors
-    /// A length of 0 for another operation, one above 2^63 - 1 or that takes
-    /// the disk more than 60 s, or a class that was removed; [`AdmitError`] has
-    /// the rarer ones.
+    /// The length is 0 for an operation other than a flush, is above 2^63 - 1, or takes the disk
+    /// more than 60 s. The class was removed. [`AdmitError`] lists the rarer errors.
     pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit<'_>, AdmitError> {
         self.admit_access(op.into(), len, None)
     }
 
-    /// [`Class::admit`], but waits at most for `timeout`.
+    /// [`Class::admit`], but waits for at most `timeout`.
     ///
     /// # Errors
-    /// As for [`Class::admit`], and [`AdmitError::TimedOut`], after which nothing was charged.
+    /// As for [`Class::admit`], and [`AdmitError::TimedOut`], after which nothing is charged.
     pub fn admit_timeout(
         &self,
         op: Op,
@@ -60,8 +59,8 @@ impl Class {
         self.admit_access(op.into(), len, Some(timeout))
     }
 
-    /// [`Class::admit`] if it does not have to wait: the budget is open and no other request goes
-    /// first. `None` otherwise.
+    /// [`Class::admit`] if it does not have to wait: the budget is open, and no other request goes
+    /// first. Otherwise `None`.
     ///
     /// # Errors
     /// As for [`Class::admit`].
@@ -69,11 +68,11 @@ impl Class {
         self.try_admit_access(op.into(), len)
     }
 
-    /// [`Class::admit`] for a task, which resolves to the permit.
+    /// [`Class::admit`] for a task: a future that resolves to the permit.
     ///
-    /// The request is made by the first poll, and works with any executor. Permits of tasks are not
-    /// tracked: a task that holds a permit and needs another one before it drops the first asks in
-    /// the class [for its holder](Self::nested_in).
+    /// The first poll makes the request. The future works with any executor. The permits of tasks
+    /// are not tracked. A task that needs another permit before it drops the first one has to ask
+    /// with the class [for its holder](Self::nested_in).
     ///
     /// Cancel safety: dropping the future cancels the request, in constant time. If it was already
     /// granted, the grant ends.
@@ -81,17 +80,17 @@ impl Class {
         AdmitFuture::new(self.clone(), op.into(), len)
     }
 
-    /// This class, for nested requests of a caller that holds this permit and will not drop it
-    /// before they are done: permits, and requests of files and shards. They wait for their turn
-    /// like all others. But while they wait, the window of their disk does not apply, so that they
-    /// proceed even if it is full of permits whose holders wait. A thread that holds a
-    /// [`ThreadPermit`] does not need this.
+    /// This class, for nested requests of a caller that holds a permit and keeps it until they are
+    /// done: requests for permits, and of files and shards. They wait for their turn like all
+    /// others. While they wait, the window of their disk does not apply, so they proceed even if it
+    /// is full of permits whose holders wait. A thread that holds a [`ThreadPermit`] does not need
+    /// this.
     #[must_use]
     pub fn nested_in(&self, _: &Permit) -> Self {
         Self { holder: true, ..self.clone() }
     }
 
-    /// [`Class::admit_timeout`], or [`Class::admit`] without a timeout, of an access.
+    /// [`Class::admit_timeout`] of an access, or [`Class::admit`] for `None`.
     pub(crate) fn admit_access(
         &self,
         access: Access,
@@ -109,7 +108,8 @@ impl Class {
         }
     }
 
-    /// Waits for a place if `error` is that there is none. What fills the queue may be a holder's own.
+    /// If the queue is full, waits for a place. A holder does not, because its own permits may fill
+    /// the queue.
     #[cold]
     fn wait_for_place(
         &self,
@@ -124,7 +124,7 @@ impl Class {
         self.wait_as_task(AdmitFuture::in_turn(self.clone(), request.access, request.len))
     }
 
-    /// [`Self::admit_access`] for I/O that has to be done: see [`AdmitFuture::required`].
+    /// [`Self::admit_access`] for required I/O: see [`AdmitFuture::required`].
     pub(crate) fn admit_required(&self, access: Access, len: u64) -> Result<Permit, AdmitError> {
         match self.admit_access(access, len, None) {
             Err(AdmitError::ClassRemoved { .. } | AdmitError::QueueFull { .. }) => {

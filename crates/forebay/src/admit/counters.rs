@@ -1,12 +1,12 @@
-//! What was counted of permits.
+//! The counters of permits.
 
 use forebay_core::{ClassCounters, QueueCounters};
 
 use crate::{Class, Disk};
 
 impl Class {
-    /// The counters of this class's permits on its disk, without requests of forebay's own files.
-    /// All zero after the class is removed.
+    /// The counters of this class's permits on its disk, without the requests of forebay's own
+    /// files. All zero after the class is removed.
     pub fn permit_counters(&self) -> ClassCounters {
         let mut sum = ClassCounters::default();
         for group in self.disk.groups() {

@@ -29,18 +29,18 @@ pub struct AdmitFuture {
     waiting: Option<Waiting>,
 }
 
-/// What is done where the queue is full, or the class was removed.
+/// What happens if the queue is full or the class was removed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
-    /// It is refused.
+    /// The request is refused.
     Optional,
-    /// It waits for a place in the queue.
+    /// The request waits for a place in the queue. If the class was removed, it is refused.
     InTurn,
-    /// The same, and it becomes untagged work where its class was removed.
+    /// The request waits for a place in the queue. If the class was removed, it is untagged work.
     Required,
 }
 
-/// What waits, or was granted and not noticed.
+/// A request that waits, or whose grant was not noticed.
 struct Waiting {
     group: Arc<DiskGroup>,
     at: At,
@@ -61,13 +61,13 @@ impl AdmitFuture {
         Self { class, access, len, need, waiting: None }
     }
 
-    /// One that waits for a place where the queue is full.
+    /// A request that waits for a place if the queue is full.
     pub(crate) const fn in_turn(class: Class, access: Access, len: u64) -> Self {
         Self::of(class, access, len, Need::InTurn)
     }
 
-    /// For I/O that has to be done: it waits for a place where the queue is full, and is untagged
-    /// work where its class was removed. A holder's goes without a permit where the queue is full:
+    /// A request for required I/O. If the queue is full it waits for a place, and if its class was
+    /// removed it is untagged work. A holder's request gets no permit if the queue is full, because
     /// the holder's own permits may fill it.
     pub(crate) const fn required(class: Class, access: Access, len: u64) -> Self {
         Self::of(class, access, len, Need::Required)
@@ -92,7 +92,7 @@ impl AdmitFuture {
         Poll::Pending
     }
 
-    /// Looks for the grant of what waits.
+    /// Polls a request that waits.
     fn look(&mut self, waker: &Waker) -> Poll<Result<Permit, AdmitError>> {
         let Some(Waiting { group, at }) = self.waiting.take() else {
             messages::report_invariant("a permit was polled that was not requested");

@@ -1,4 +1,4 @@
-//! Permits for several requests, asked for at once.
+//! Permits for several requests.
 
 use std::fmt;
 use std::future::Future;
@@ -20,14 +20,13 @@ use crate::sys::sync::Clock;
 use crate::sys::waker::{KeptWaker, with_own};
 use crate::{Class, Scheduler};
 
-/// How often a thread of the library looks for a grant that it waits for, in nanoseconds.
+/// The time in nanoseconds between two polls by a thread of the library that waits for a grant.
 const POLL_PERIOD: u64 = 1_000_000;
 
 /// A permit for several requests, which is not requested yet: see [`Class::admit_many`]. A thread
 /// [waits](Self::wait) for it, or a task awaits it.
 ///
-/// Cancel safety: dropping it cancels the requests. The disk time of those that have had their turn
-/// stays charged.
+/// Cancel safety: dropping it cancels the requests. Requests that have had their turn stay charged.
 #[must_use = "it asks for the permit when it is waited for"]
 pub struct AdmitMany<'a> {
     class: Class,
@@ -35,33 +34,33 @@ pub struct AdmitMany<'a> {
     waiting: Option<Waiting>,
 }
 
-/// Behind the batch that waits, or was granted and not noticed.
+/// A batch that waits, or whose grant was not noticed.
 struct Waiting {
     group: Arc<DiskGroup>,
     batch: usize,
 }
 
 impl AdmitMany<'_> {
-    /// Waits until the requests are granted; see [`Class::admit_many`] for how many of them.
+    /// Waits until the requests are granted. See [`Class::admit_many`] for their number.
     ///
     /// # Errors
-    /// As for [`Class::admit`], of any of the requests.
+    /// As for [`Class::admit`], for any of the requests.
     pub fn wait(self) -> Result<ThreadPermit<'static>, AdmitError> {
         self.wait_until(None)
     }
 
-    /// [`Self::wait`], but at most for `timeout`.
+    /// [`Self::wait`], but for at most `timeout`.
     ///
     /// # Errors
-    /// As for [`Self::wait`], and [`AdmitError::TimedOut`]. Then nothing is granted, but the disk
-    /// time of requests that have had their turn stays charged.
+    /// As for [`Self::wait`], and [`AdmitError::TimedOut`]. Then nothing is granted, but requests
+    /// that have had their turn stay charged.
     pub fn wait_timeout(self, timeout: Duration) -> Result<ThreadPermit<'static>, AdmitError> {
         let deadline = Clock::of_process().now().plus_nanos(saturating_nanos(timeout));
         self.wait_until(Some(deadline))
     }
 
-    /// A permit for as many of the first requests as do not have to wait; `None` if the first has
-    /// to.
+    /// A permit for as many of the first requests as do not have to wait. `None` if the first one
+    /// has to wait.
     ///
     /// # Errors
     /// As for [`Self::wait`].
@@ -100,8 +99,8 @@ impl AdmitMany<'_> {
         }
     }
 
-    /// In a waker that a thread of the library runs, which may be the one that grants it: it does
-    /// so itself meanwhile. Returns until when it sleeps.
+    /// Polls the queue of permits in a waker that a thread of the library runs, because that thread
+    /// may be the one that grants. Returns the time until which the thread sleeps.
     fn poll_here(&self) -> Option<Time> {
         if let Some(Waiting { group, .. }) = &self.waiting {
             group.poll_permits();
@@ -145,8 +144,8 @@ impl AdmitMany<'_> {
         Ok(Arc::clone(self.class.disk.here().of(op)))
     }
 
-    /// Whom to ask, and for what: those of the requests that are in the group of
-    /// the first. `None` if there are no requests.
+    /// The queue of permits, and the first requests that are in its group. `None` if there are no
+    /// requests.
     fn ask<'a>(
         &self,
         group: &'a Arc<DiskGroup>,
@@ -190,23 +189,23 @@ impl fmt::Debug for AdmitMany<'_> {
 
 impl Class {
     /// One permit for as many of the first `requests` as may be dispatched together. `requests` are
-    /// operations and their lengths in bytes. It is for a look-up of many keys, whose reads are
-    /// sent at once, and costs one lock and one wake-up.
+    /// operations and their lengths in bytes. It is for look-ups of many keys, whose reads are sent
+    /// at once, and costs one lock and one wake-up.
     ///
     /// [`Permit::requests`] returns their number: as many as cost one [effective
     /// goal](crate::Disk::effective_goal) of disk time, at most 128, and at least one. On a
-    /// [duplex](crate::DiskConfig::duplex) disk they end before the first of the other direction.
-    /// With a [policy](crate::Policy) other than the default or the open one it is one request. Ask
-    /// for the rest after those are done, or [as the holder](Self::nested_in) of their permit. So a
-    /// batch of any length can be done on any disk.
+    /// [duplex](crate::DiskConfig::duplex) disk the permit ends before the first request of the
+    /// other direction. With a [policy](crate::Policy) other than the default or the open one it is
+    /// for one request. Ask for the rest after these requests are done, or [as the
+    /// holder](Self::nested_in) of their permit. So a batch of any length can be done on any disk.
     ///
     /// Each request is ordered, counted and charged as if it were made alone, one after the other.
     /// None of them takes room in the window until all have had their turn, so two batches do not
     /// wait for each other. Then all of them are dispatched, even if the window is full. In this
-    /// way the disk gets at most one goal beyond the window, and what its rate allows; requests
+    /// way the disk gets at most one goal beyond the window, and what its rate allows. Requests
     /// beyond that wait for room before the rest of their class.
     ///
-    /// For an empty slice it is granted at once.
+    /// For an empty slice the permit is granted at once.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -12,13 +12,13 @@ use crate::permit::AdmitError;
 /// The parts of an [`AdmitFor`]: see [`AdmitFor::in_parts`].
 #[derive(Clone, Debug)]
 pub struct AdmitParts {
-    /// On the disk that they are for.
+    /// The class, on the disk of the request.
     class: Class,
-    /// Of the whole.
+    /// The access of the whole request.
     access: Access,
     part_max: u64,
     len: u64,
-    /// Where the next part begins; `None` after the last.
+    /// The beginning of the next part in bytes; `None` after the last.
     at: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ impl AdmitFor {
 }
 
 impl Iterator for AdmitParts {
-    /// Bytes from the beginning of the request, and what to ask for their permit with.
+    /// The range of a part in the request, in bytes, and the request for its permit.
     type Item = (Range<u64>, AdmitFor);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -103,7 +103,7 @@ impl Iterator for AdmitParts {
     }
 }
 
-/// The most that has one permit.
+/// The most bytes of a part.
 fn part_max(class: &Class, op: Op, len: u64) -> u64 {
     match op {
         Op::Flush => len.max(1),

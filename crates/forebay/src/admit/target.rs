@@ -28,10 +28,11 @@ mod sealed {
     use crate::{Disk, Scheduler};
 
     pub trait Sealed {
-        /// The disk that it is on.
+        /// The disk of the target.
         fn disk_in(&self, scheduler: &Scheduler) -> io::Result<Disk>;
 
-        /// What its offsets are counted in: a [`Place::file`](forebay_core::Place::file).
+        /// The number of the file to which offsets belong: a
+        /// [`Place::file`](forebay_core::Place::file).
         fn file_number(&self) -> io::Result<u64>;
     }
 }
@@ -60,7 +61,7 @@ impl Sealed for File {
     }
 }
 
-/// Descriptors, which are looked up.
+/// Descriptors, whose disk is looked up.
 macro_rules! looked_up {
     ($($descriptor:ty),+) => {
         $(
@@ -86,7 +87,7 @@ looked_up!(fs::File, OwnedFd, BorrowedFd<'_>, DirectFile);
 #[must_use = "it asks for the permit when it is waited for"]
 #[derive(Debug)]
 pub struct AdmitFor {
-    /// The class, on that disk.
+    /// The class, on the disk of the target.
     pub(super) class: Result<Class, AdmitError>,
     pub(super) access: Access,
     pub(super) len: u64,
@@ -101,7 +102,7 @@ impl AdmitFor {
         Ok(self.class?.admit_access(self.access, self.len, None)?.into_owned())
     }
 
-    /// [`Self::wait`] for I/O that has to be done.
+    /// [`Self::wait`] for required I/O.
     pub(crate) fn wait_required(self) -> Result<Permit, AdmitError> {
         self.class?.admit_required(self.access, self.len)
     }
@@ -146,7 +147,7 @@ impl Future for AdmitForFuture {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
             Ok(admit) => Pin::new(admit).poll(context),
-            // As other futures: nothing comes after the answer.
+            // As with other futures, nothing follows the answer.
             Err(error) => error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error))),
         }
     }

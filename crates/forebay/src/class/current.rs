@@ -1,4 +1,4 @@
-//! The current class of a thread, for work that names no class.
+//! The current class of a thread, which is used by calls that name no class.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -10,22 +10,20 @@ use super::Class;
 use crate::registry::Shared;
 
 thread_local! {
-    /// The classes this thread has entered and not left, each under a number
-    /// of its own.
+    /// The classes that this thread has entered and not left, each with a unique number.
     static ENTERED: RefCell<Vec<(u64, Class)>> = const { RefCell::new(Vec::new()) };
     static NEXT: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Class {
-    /// Makes this the current class of the calling thread until the guard is dropped: calls on the
-    /// scheduler that name no class use it. The last entered class applies.
+    /// Makes this the current class of the calling thread until the guard is dropped. Calls on the
+    /// scheduler that name no class use it. If several classes are entered, the last one applies.
     ///
-    /// A future remembers the class of the thread that made it; the guard
-    /// itself cannot be held across an `.await` of a task that moves between
-    /// threads: [`Class::scope`] is for tasks.
+    /// A future keeps the class that was current when it was made. The guard must not be held
+    /// across an `.await` of a task that moves between threads. Use [`Class::scope`] in tasks.
     pub fn enter(&self) -> Entered {
         let number = NEXT.replace(NEXT.get() + 1);
-        // At the end of the thread the list may be gone: then this does nothing.
+        // At the end of the thread the list may be destroyed. Then this has no effect.
         let _ = ENTERED.try_with(|entered| entered.borrow_mut().push((number, self.clone())));
         Entered { number, bound_to_thread: PhantomData }
     }
@@ -78,8 +76,8 @@ pub struct Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // At the end of the thread the list may be gone already. The class is
-        // dropped after the borrow: it may be the last of its scheduler.
+        // At the end of the thread the list may be destroyed. The class is dropped after the
+        // borrow, because it may be the last handle of its scheduler.
         let _left = ENTERED.try_with(|entered| {
             let mut entered = entered.borrow_mut();
             let at = entered.iter().rposition(|(number, _)| *number == self.number)?;

@@ -29,7 +29,7 @@ pub struct Class {
     pub(crate) scheduler: Arc<Shared>,
     pub(crate) record: Arc<ClassRecord>,
     pub(crate) disk: Arc<DiskRecord>,
-    /// The caller holds a permit: see [`Class::nested_in`].
+    /// Whether the caller holds a permit: see [`Class::nested_in`].
     pub(crate) holder: bool,
 }
 
@@ -96,8 +96,7 @@ impl Class {
         self.scheduler.change(|registry| registry.set_limits(&self.record, limits))
     }
 
-    /// Its number in an I/O group of one of its scheduler's disks; `None` once
-    /// it is removed.
+    /// Its number in an I/O group of one of its scheduler's disks. `None` once it is removed.
     #[inline]
     pub(crate) fn id_on(&self, group: &GroupState) -> Option<ClassId> {
         self.record.id(group.slot).or_else(|| self.id_after_removal(group))
@@ -105,19 +104,19 @@ impl Class {
 
     #[cold]
     fn id_after_removal(&self, group: &GroupState) -> Option<ClassId> {
-        // A removal that is being refused has it back before it unlocks.
+        // A removal that is refused restores the number before it unlocks the registry.
         let _registry = self.scheduler.registry().ok()?;
         self.record.id(group.slot)
     }
 
-    /// Its queue where requests of `op` go; `None` once it is removed.
+    /// The class in the queue for requests of `op`. `None` once it is removed.
     pub(crate) fn in_queue(&self, groups: &DiskGroups, op: Op) -> Option<QueueClass> {
         let id = self.id_on(groups.of(op))?;
         Some(QueueClass { queue: groups.number_of(op), id, holder: self.holder })
     }
 }
 
-/// Classes are equal if their name, disk and scheduler are.
+/// Classes are equal if their name, disk and scheduler are equal.
 impl PartialEq for Class {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.record, &other.record) && Arc::ptr_eq(&self.disk, &other.disk)

@@ -9,7 +9,7 @@ use crate::sys::lock::Lock;
 pub(super) struct ClassNames(Lock<Vec<Option<(ClassId, String)>>>);
 
 impl ClassNames {
-    /// The class is there, in a place that may have been another's.
+    /// Sets the name of a class, whose place may have belonged to another class.
     pub(super) fn set(&self, class: ClassId, name: &str) {
         let mut names = self.0.lock();
         let index = class.index();
@@ -21,7 +21,8 @@ impl ClassNames {
         }
     }
 
-    /// All of them; none while some are being set, for who asks may hold a lock.
+    /// All classes with their names. Empty while a name is being set, because the caller may hold a
+    /// lock.
     pub(super) fn all(&self) -> Vec<(ClassId, String)> {
         let names = self.0.try_lock();
         names.map_or_else(Vec::new, |names| names.iter().flatten().cloned().collect())

@@ -1,4 +1,4 @@
-//! The state of a disk's I/O group: what the queues in it share alongside its budget.
+//! The state of a disk's I/O group that its queues share in addition to the budget.
 
 mod class_names;
 mod wakers;
@@ -23,13 +23,13 @@ use crate::sys::clock::Clock;
 use crate::sys::lock::Lock;
 use crate::sys::ticker;
 
-/// Most requests that are granted together, so that nobody keeps the lock for long.
+/// The most requests that are granted together, so that no thread holds the lock for long.
 const BATCH_MAX: usize = 128;
 
-/// Overdue requests are spoken of so often, however many there are.
+/// The shortest time between two reports of overdue requests, in nanoseconds.
 const SILENCE_NANOS: u64 = 10_000_000_000;
 
-/// What requests cost; by default, for a forked child, what they cost on any disk.
+/// The costs of requests. The default, for a forked child, is that of an unmeasured disk.
 #[derive(Debug)]
 struct Model(DiskModel);
 
@@ -39,25 +39,25 @@ impl Default for Model {
     }
 }
 
-/// An I/O group of a disk, and how to reach the threads whose queues are in it.
+/// An I/O group of a disk, with the wakers of the threads whose queues are in it.
 #[derive(Debug)]
 pub(crate) struct GroupState {
     pub(crate) io: IoGroup,
-    /// That of its disk.
+    /// The name of the disk.
     pub(crate) name: String,
-    /// Gets the events of the disk.
+    /// Receives the events of the disk.
     hook: Hook,
-    /// Most requests that are granted together.
+    /// The most requests that are granted together.
     pub(crate) batch_max: usize,
     /// Its place in the tables of class numbers.
     pub(crate) slot: usize,
-    /// Wakers of the shards that have a queue in `io`.
+    /// The wakers of the shards with a queue in `io`.
     pub(crate) wakers: Wakers,
-    /// Of the queues in `io`, by their shards.
+    /// The metrics of the queues in `io`, by shard.
     metrics: Box<[OnceLock<Box<QueueMetrics>>]>,
     model: Lock<Model>,
     model_version: AtomicU64,
-    /// Until when no further overdue requests are reported, in nanoseconds.
+    /// The time in nanoseconds before which no further overdue requests are reported.
     silent_until: AtomicU64,
     pub(crate) slow: SlowRequests,
     class_names: ClassNames,
@@ -67,7 +67,7 @@ impl GroupState {
     pub(crate) fn new(name: &str, config: GroupConfig, slot: usize, hook: Hook) -> Self {
         let batch_max = match config.policy {
             Policy::PaceWindow { .. } | Policy::Unlimited => BATCH_MAX,
-            // What these have in the disk is not counted in disk time.
+            // With these policies, requests in the disk are not counted in disk time.
             _ => 1,
         };
         Self {
@@ -86,8 +86,8 @@ impl GroupState {
         }
     }
 
-    /// Says in the log that requests are overdue, if any are, now and then.
-    /// For a thread that polls a queue of the group and is about to sleep.
+    /// Reports overdue requests, if there are any and the last report is old enough. A thread that
+    /// polls a queue of the group calls it before it sleeps.
     pub(crate) fn report_overdue(&self, now: Time) {
         if !self.io.hangs(now) {
             return;
@@ -101,13 +101,13 @@ impl GroupState {
         }
     }
 
-    /// Reports to the log and the program what has happened to the disk.
+    /// Reports an event of the disk to the log and to the program.
     pub(crate) fn report(&self, event: Event) {
         self.hook.report(event);
     }
 
-    /// A queue in the group, at the present model; `version` becomes the
-    /// model's.
+    /// Joins the group with a queue that uses the present model. `version` is set to that of the
+    /// model.
     pub(crate) fn join(&self, version: &mut u64) -> Result<IoQueue, GroupFull> {
         let mut queue = self.io.join()?;
         *version = u64::MAX;
@@ -119,12 +119,12 @@ impl GroupState {
         Ok(queue)
     }
 
-    /// Where the queue of that shard tells of itself.
+    /// The metrics of the queue of a shard.
     pub(crate) fn metrics(&self, shard: ShardId) -> &QueueMetrics {
         self.metrics[shard.index()].get_or_init(Box::default)
     }
 
-    /// Counts a completed request of `queue`, the one of that shard if its owner has it at hand.
+    /// Counts a completed request of a shard. `queue` is the shard's queue, if the caller has it.
     #[inline]
     pub(crate) fn record(&self, shard: ShardId, completion: &Completion, queue: Option<&IoQueue>) {
         self.metrics(shard).record(completion);
@@ -133,7 +133,7 @@ impl GroupState {
         }
     }
 
-    /// Tells of a slow request, if it is its turn. May be called under a lock.
+    /// Reports a slow request if a report is due. It may be called under a lock.
     #[cold]
     fn report_slow(&self, shard: ShardId, completion: &Completion, queue: Option<&IoQueue>) {
         let now = Clock::of_process().now();
@@ -163,19 +163,19 @@ impl GroupState {
         }));
     }
 
-    /// The class is in the group.
+    /// Sets the name of a class in the group.
     pub(crate) fn name_class(&self, class: ClassId, name: &str) {
         self.class_names.set(class, name);
     }
 
-    /// Where every queue that there ever was tells of itself.
+    /// The published metrics of all present and former queues.
     pub(crate) fn published_metrics(&self) -> impl Iterator<Item = &QueueMetrics> {
         self.metrics.iter().filter_map(|metrics| metrics.get().map(Box::as_ref))
     }
 
-    /// The model, if it has changed since `version`, which then follows. One
-    /// load when it has not. The owner of a queue asks when woken, and gives
-    /// it to [`IoQueue::set_model`].
+    /// The model, if it has changed since `version`, which is then updated. If it has not changed,
+    /// this costs one load. The owner of a queue calls it when woken, and passes the model to
+    /// [`IoQueue::set_model`].
     pub(crate) fn newer_model(&self, version: &mut u64) -> Option<DiskModel> {
         let present = self.model_version.load(Ordering::Acquire);
         if present == *version {
@@ -185,7 +185,7 @@ impl GroupState {
         Some(self.model.lock().0.clone())
     }
 
-    /// What such a request costs.
+    /// The cost of a request.
     pub(crate) fn cost(&self, op: Op, len: u64) -> DiskTime {
         self.model.lock().0.cost(op, len)
     }
@@ -196,8 +196,8 @@ impl GroupState {
         model.0.largest_request(op, self.io.effective_goal())
     }
 
-    /// How much of what is in extents of these lengths, the last of a file first, may be discarded
-    /// at once.
+    /// The part of a file that may be discarded at once. `extents` are the lengths of its extents
+    /// in bytes, the last one first.
     pub(crate) fn discard_step(
         &self,
         most: StepMax,
@@ -207,10 +207,10 @@ impl GroupState {
         most.step(&model.0, extents)
     }
 
-    /// From now on requests cost this, as soon as the queues are
-    /// [woken](Wakers::wake_all) to take it over.
+    /// Sets the model. It applies as soon as the queues are [woken](Wakers::wake_all) and take it
+    /// over.
     pub(crate) fn set_model(&self, model: DiskModel) {
-        // The budget learns of it from a queue, and there may be none yet.
+        // The budget gets the model from a queue, and the group may have none yet.
         if let Ok(mut queue) = self.io.join() {
             queue.set_model(model.clone());
         }

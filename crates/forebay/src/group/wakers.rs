@@ -1,4 +1,4 @@
-//! How to wake the threads whose queues share a disk's budget.
+//! The wakers of the threads whose queues share a disk's budget.
 
 use std::fmt;
 use std::mem;
@@ -11,30 +11,29 @@ use crate::sys::lock::Lock;
 
 type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// For each shard of an I/O group, what makes its thread poll its queue.
+/// For each shard of an I/O group, the function that makes its thread poll its queue.
 pub(crate) struct Wakers {
     shards: Box<[Lock<Option<Wake>>]>,
 }
 
 impl Wakers {
-    /// Room for `shards_max` shards, none registered.
+    /// Wakers for up to `shards_max` shards, none of them registered.
     pub(crate) fn new(shards_max: usize) -> Self {
         Self { shards: (0..shards_max).map(|_| Lock::default()).collect() }
     }
 
-    /// From now on `wake` is called, from any thread, when another queue has
-    /// freed room that `shard` waits for. It must not block, and is called
-    /// without a lock of the scheduler held.
+    /// Registers `wake`, which is called from any thread when another queue has freed room that
+    /// `shard` waits for. It must not block. It is called without a lock of the scheduler.
     pub(crate) fn register(&self, shard: ShardId, wake: impl Fn() + Send + Sync + 'static) {
         self.put(shard, Some(Arc::new(wake)));
     }
 
-    /// Forgets `shard`; to be called before its queue leaves the group.
+    /// Removes the waker of `shard`. Call it before the shard's queue leaves the group.
     pub(crate) fn remove(&self, shard: ShardId) {
         self.put(shard, None);
     }
 
-    /// Makes `shard` poll; nothing if it is not registered.
+    /// Makes `shard` poll. It has no effect if the shard is not registered.
     pub(crate) fn wake(&self, shard: ShardId) {
         if let Some(place) = self.place(shard) {
             Self::call(place);
@@ -47,7 +46,7 @@ impl Wakers {
     }
 
     fn call(place: &Lock<Option<Wake>>) {
-        // Called outside the lock: it may take others.
+        // Called without the lock, because `wake` may take others.
         let wake = place.lock().clone();
         if let Some(wake) = wake {
             wake();

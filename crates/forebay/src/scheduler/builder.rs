@@ -17,14 +17,14 @@ use crate::registry::{
 };
 use crate::sys::numa;
 
-/// Shares of untagged work, unless they are changed.
+/// The default shares of untagged work.
 const DEFAULT_CLASS_SHARES: u32 = 100;
-/// Requests that a queue holds, unless another number is set.
+/// The default maximum of requests in a queue.
 const REQUESTS_MAX: u32 = 1 << 20;
-/// Places for the I/O groups of disks: of those that there are, of the default disk, and of as many
-/// that are gone and of which permits are still held.
+/// The places for I/O groups: those of all disks, of the default disk, and of as many removed disks
+/// whose permits are still held.
 const PLACES_MAX: usize = 2 * DISKS_MAX + 1;
-/// Requests that took longer in the disk are reported, unless another time is set.
+/// The default time in the disk from which requests are reported as slow.
 const SLOW_FROM: Duration = Duration::from_secs(1);
 
 /// The configuration of a [`Scheduler`]; see [`Scheduler::builder`].
@@ -53,7 +53,7 @@ impl SchedulerBuilder {
         Self { disks: Vec::new(), unlisted, layout, hook }
     }
 
-    /// Adds a disk, with a budget of its own. Classes use the first disk unless [another
+    /// Adds a disk with its own budget. Classes use the first disk unless [another
     /// one](crate::Class::on) is chosen.
     #[must_use]
     pub fn disk(mut self, disk: DiskConfig) -> Self {
@@ -69,7 +69,7 @@ impl SchedulerBuilder {
     }
 
     /// Sets the treatment of files on disks without an entry; [`Unlisted::Default`] unless set. The
-    /// first file of each device is logged, and all are counted in
+    /// first file of each device is logged. All such files are counted in
     /// [`Snapshot::unlisted_opens`](crate::metrics::Snapshot::unlisted_opens).
     #[must_use]
     pub fn unlisted(mut self, unlisted: Unlisted) -> Self {
@@ -88,16 +88,15 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Sets the most queues per I/O group: one for permits, one per I/O thread
-    /// and one per thread with a queue of its own; 64 unless set, at most
-    /// [`SHARDS_MAX`].
+    /// Sets the most queues per I/O group: one for permits, one per I/O thread, and one per thread
+    /// with a queue of its own. 64 unless set, at most [`SHARDS_MAX`].
     #[must_use]
     pub fn shards_max(mut self, count: usize) -> Self {
         self.layout.shards_max = count;
         self
     }
 
-    /// Sets the most requests in one queue, waiting and in the disk together; a million unless set.
+    /// Sets the most requests in one queue, waiting and in the disk together; 1,048,576 unless set.
     /// Memory is allocated when it is needed.
     #[must_use]
     pub fn requests_max(mut self, count: u32) -> Self {

@@ -21,8 +21,8 @@ use crate::properties::Properties;
 use crate::registry::{Applied, ClassError, DiskConfig, SchedulerError, Shared, start_sharing};
 use crate::sys::clock::Clock;
 
-/// Disks, each with one budget, and the classes that share them. Cheap to
-/// clone; every clone is the same scheduler, usable from any thread.
+/// Disks, each with one budget, and the classes that share them. Cheap to clone. Every clone is the
+/// same scheduler, and usable from any thread.
 ///
 /// It lives as long as anything that was made with it: a class, a disk, a permit, or a waiting
 /// future. Callers that wait when the last `Scheduler` is dropped are still served.
@@ -42,7 +42,7 @@ impl Scheduler {
         Self::builder().properties(&Properties::load(path)?).build()
     }
 
-    /// The one of these disks, which lie on `applied`.
+    /// The scheduler of `shared`, whose disks are `applied`.
     fn new(shared: Shared, applied: &[Applied]) -> Self {
         let shared = Arc::new(shared);
         accounting::watch(&shared, applied);
@@ -50,17 +50,18 @@ impl Scheduler {
         Self { shared }
     }
 
-    /// The one that a handle belongs to.
+    /// The scheduler of a handle.
     pub(crate) fn of(shared: &Arc<Shared>) -> Self {
         Self { shared: Arc::clone(shared) }
     }
 
     /// Loads the figures of `properties` without stopping I/O. Queued requests keep their cost, and
-    /// later ones have the new one. An entry is identified by its device, or by its first
+    /// later ones get the new one. An entry is identified by its device, or by its first
     /// mountpoint. New entries become disks, with all classes. A disk with a mountpoint that is no
-    /// longer listed is removed with its counters, unless it is the first one, or that of
+    /// longer listed is removed with its counters, unless it is the first one, or the disk of
     /// [unlisted](SchedulerBuilder::unlisted) files. A disk that is in use by a [`Disk`], a class
-    /// [on](Class::on) it, or a file stays until a later reload. Its permits stay valid.
+    /// [on](Class::on) it, or a file stays until a later reload. The permits of a removed disk stay
+    /// valid.
     ///
     /// # Errors
     /// As for [`SchedulerBuilder::build`]. After an error nothing has changed.
@@ -137,12 +138,12 @@ impl Scheduler {
         registry.classes.iter().map(|record| Class::of(&self.shared, record)).collect()
     }
 
-    /// The class of work without a class, on threads that have entered none.
+    /// The class of work that names no class, on threads that have entered none.
     pub fn default_class(&self) -> Class {
         Class::of(&self.shared, &self.shared.untagged)
     }
 
-    /// The class for calls that name none: the class that the calling thread has
+    /// The class for calls that name no class: the class that the calling thread has
     /// [entered](Class::enter) last, else [the default one](Self::default_class).
     pub fn current_class(&self) -> Class {
         innermost(&self.shared).unwrap_or_else(|| self.default_class())

@@ -1,4 +1,4 @@
-//! What the queues of all disks have counted, added up.
+//! The counters of the queues of all disks, added up.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Scheduler {
 
 fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
     let io = &disk.here().of(Op::Read).io;
-    // a target's correction of it has a figure of its own
+    // With a latency target, the correction of the window has a figure of its own.
     let window = if io.latency_target().is_some() { io.window() } else { io.window_in_force() };
     let known = |time: DiskTime, unknown| (time != unknown).then(|| time.as_nanos_ceil());
     let mut snapshot = DiskSnapshot {

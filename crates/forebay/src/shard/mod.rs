@@ -64,15 +64,15 @@ use crate::{Class, Disk};
 
 /// A thread's own I/O queue on a disk, with the engine that executes its dispatched requests.
 ///
-/// For programs with a thread per core, whose event loop it becomes a part of:
+/// It is for programs with a thread per core, whose event loop it becomes a part of:
 ///
 /// 1. [`submit`](Self::submit) operations, in their classes;
 /// 2. [`run_once`](Self::run_once) dispatches requests and sleeps until one has ended;
 /// 3. [`pop`](Self::pop) completions until there are none.
 ///
-/// A program with an event loop of its own sleeps there instead: it calls
-/// `run_once` with a timeout of zero, then waits for the shard's descriptor to be readable or
-/// for [`timeout`](Self::timeout) to pass.
+/// A program with its own event loop sleeps there instead. It calls `run_once` with a timeout of
+/// zero, and then waits until the shard's descriptor is readable or [`timeout`](Self::timeout) has
+/// passed.
 ///
 /// The queue belongs to the disk's I/O group: shares and budget apply across all threads. A request
 /// that costs more than one effective goal is split, and has one result: the length of its
@@ -112,10 +112,10 @@ pub struct Shard {
 }
 
 impl Disk {
-    /// Makes a shard for the calling thread: an I/O queue with an engine of its own.
+    /// Makes a shard for the calling thread: an I/O queue with its own engine.
     ///
     /// # Errors
-    /// The disk has the most queues already, or the engine cannot be made.
+    /// The disk already has the most queues, or the engine cannot be made.
     pub fn shard(&self, config: &EngineConfig) -> Result<Shard, ShardError> {
         self.record.process.check().map_err(io::Error::from)?;
         let groups = self.record.here().clone();
@@ -160,8 +160,8 @@ impl Shard {
     /// be polled again, or `timeout` has passed. It does not sleep with a timeout of zero, or while
     /// there is a completion to pop; `None` sets no limit.
     ///
-    /// With a timeout of zero, the shard's descriptor becomes readable as soon
-    /// as there is something for the next turn to do.
+    /// After a call with a timeout of zero, the shard's descriptor becomes readable as soon as the
+    /// next call has something to do.
     ///
     /// # Errors
     /// The kernel accepts no submissions, or no thread can be started. No operation is lost: the
@@ -175,7 +175,7 @@ impl Shard {
         Ok(())
     }
 
-    /// An operation that has ended.
+    /// The next operation that has ended. `None` if there is none.
     pub fn pop(&mut self) -> Option<Completion> {
         self.reactor.process().check().ok()?;
         self.reactor.pop()
@@ -195,38 +195,37 @@ impl Shard {
         self.reactor.process().is_here() && self.reactor.cancel(now, id)
     }
 
-    /// Operations submitted and not popped.
+    /// The number of operations that were submitted and not popped.
     pub fn len(&self) -> usize {
         self.reactor.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no such operations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What executes the operations.
+    /// The backend that executes the operations.
     pub fn backend(&self) -> Backend {
         self.reactor.engine().backend()
     }
 
-    /// Why [`BackendChoice::Auto`](crate::engine::BackendChoice::Auto) did not
-    /// get io_uring.
+    /// Why [`BackendChoice::Auto`](crate::engine::BackendChoice::Auto) did not choose io_uring.
     pub fn fallback_reason(&self) -> Option<&str> {
         self.reactor.engine().fallback_reason()
     }
 
-    /// A handle for other threads to end a sleep of this shard.
+    /// A handle with which other threads can end a sleep of this shard.
     pub fn waker(&self) -> EngineWaker {
         self.reactor.engine().waker()
     }
 
-    /// The I/O queue, for its counters; on a duplex disk that of reads.
+    /// The I/O queue, for its counters; on a duplex disk the queue of reads.
     pub fn queue(&self) -> &IoQueue {
         self.queue_of(Op::Read)
     }
 
-    /// The I/O queue of requests with this operation, for its counters. There is only one, except
+    /// The I/O queue for requests with this operation, for its counters. There is only one, except
     /// on a duplex disk.
     pub fn queue_of(&self, op: Op) -> &IoQueue {
         self.reactor.queue(op)
