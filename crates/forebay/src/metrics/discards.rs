@@ -37,16 +37,16 @@ pub struct Discards {
     pub steps: u64,
 }
 
-/// Counts them.
+/// The counters of one class's deleters.
 #[derive(Debug, Default)]
 pub(crate) struct DiscardCounts {
     pub(crate) backlog_files: AtomicU64,
     pub(crate) backlog_bytes: AtomicU64,
-    /// Since when the oldest waits, in nanoseconds; 0 for none.
+    /// The time since which the oldest file waits, in nanoseconds; 0 if none waits.
     pub(crate) oldest: AtomicU64,
     pub(crate) rate_limit: AtomicU64,
     rate: AtomicU64,
-    /// The present second, and what was freed in it.
+    /// The present second, and the bytes freed in it.
     second: AtomicU64,
     in_second: AtomicU64,
     pub(crate) files: AtomicU64,
@@ -58,29 +58,29 @@ pub(crate) struct DiscardCounts {
     pub(crate) urgency: Lock<Urgency>,
 }
 
-/// What waits for one deleter of a class.
+/// The backlog of one deleter of a class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
-    /// Which one.
+    /// The number of the deleter.
     pub(crate) owner: u64,
-    /// How urgent it is: a part of the most that may wait.
+    /// The urgency: the backlog as a fraction of its maximum.
     pub(crate) part: f64,
-    /// Since when the oldest waits, in nanoseconds; 0 for none.
+    /// The time since which the oldest file waits, in nanoseconds; 0 if none waits.
     pub(crate) oldest: u64,
 }
 
-/// How urgent it is for the deleters of a class together.
+/// The urgency of all deleters of a class.
 #[derive(Debug, Default)]
 pub(crate) struct Urgency {
-    /// Of each for which something waits.
+    /// The backlogs of the deleters that have one.
     waiting: Vec<Waiting>,
-    /// The shares that the class has while nothing is urgent, and those that it was given.
+    /// The shares of the class while nothing is urgent, and those that were set instead.
     raised: Option<(u32, u32)>,
 }
 
 impl Urgency {
-    /// What waits for one of them now; returns the most urgent part, and since when the oldest of
-    /// all waits.
+    /// Sets the backlog of one deleter. Returns the highest urgency, and the time since which the
+    /// oldest file of all waits.
     pub(crate) fn note(&mut self, one: Waiting) -> (f64, u64) {
         self.waiting.retain(|known| known.owner != one.owner);
         if one.oldest > 0 {
@@ -90,8 +90,8 @@ impl Urgency {
         (part, self.waiting.iter().map(|one| one.oldest).min().unwrap_or(0))
     }
 
-    /// The shares that the class is to have, which has `now`, if others: those wanted, from those
-    /// that it has while nothing is urgent. What anybody else sets counts as such.
+    /// The new shares of the class, if they differ from `now`. `wanted` computes them from the
+    /// shares while nothing is urgent. Shares that others set in the meantime become those.
     pub(crate) fn shares(&mut self, now: u32, wanted: impl Fn(u32) -> Option<u32>) -> Option<u32> {
         let calm = self.raised.filter(|raised| raised.1 == now).map_or(now, |raised| raised.0);
         let wanted = wanted(calm);

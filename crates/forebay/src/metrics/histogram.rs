@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Durations are counted in units of 2^10 ns, about a microsecond.
+/// The binary logarithm of the unit in nanoseconds: 2^10 ns, about a microsecond.
 const UNIT_BITS: u32 = 10;
-/// Each doubling has 16 buckets: a duration is known to within 6.25 %.
+/// The binary logarithm of the buckets per doubling: with 16, a duration is known to within 6.25 %.
 const STEP_BITS: u32 = 4;
 const STEPS: usize = 1 << STEP_BITS;
-/// The last bucket holds everything from 2^27 units (137 s) on.
+/// The number of doublings. The last bucket holds all durations from 2^27 units (137 s) on.
 const OCTAVES: usize = 24;
 const BUCKETS: usize = OCTAVES * STEPS;
 
-/// A histogram in atomics. Only one thread may record at a time, so that recording needs no locked
-/// instruction; any thread may read at the same time.
+/// A histogram in atomics. Only one thread at a time may record, so that recording needs no locked
+/// instruction. Any thread may read at the same time.
 #[derive(Debug)]
 pub(crate) struct Histogram {
     counts: [AtomicU64; BUCKETS],
@@ -23,18 +23,18 @@ impl Histogram {
         Self { counts: [const { AtomicU64::new(0) }; BUCKETS] }
     }
 
-    /// Counts one duration. Not for two threads at once.
+    /// Counts one duration. Two threads must not call it at once.
     pub(crate) fn record(&self, nanos: u64) {
         add(&self.counts[bucket(nanos)], 1);
     }
 
-    /// Forgets everything. Not for two threads at once.
+    /// Clears the histogram. Two threads must not call it at once.
     pub(crate) fn clear(&self) {
         self.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
     }
 
-    /// Adds what was counted; the sum of the durations is kept by the caller.
-    /// Returns how many they were.
+    /// Adds the counts to `distribution`, and returns their number. The caller keeps the sum of the
+    /// durations.
     pub(crate) fn add_to(&self, distribution: &mut Distribution) -> u64 {
         let counts = self.counts.iter().enumerate();
         counts.fold(0, |sum, (bucket, from)| {
@@ -45,20 +45,20 @@ impl Histogram {
     }
 }
 
-/// A load and a store: the only writer loses nothing by that.
+/// Adds with a load and a store, which loses nothing because there is one writer.
 pub(super) fn add(number: &AtomicU64, amount: u64) {
     number.store(number.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
 }
 
 fn bucket(nanos: u64) -> usize {
     let units = nanos >> UNIT_BITS;
-    // below two doublings of steps every unit has a bucket of its own
+    // Below two doublings of steps every unit has its own bucket.
     let shift = (units | (2 * STEPS as u64 - 1)).ilog2() - STEP_BITS;
     let index = shift as usize * STEPS + (units >> shift) as usize;
     index.min(BUCKETS - 1)
 }
 
-/// The first duration, in nanoseconds, that is too long for a bucket.
+/// The upper bound of a bucket in nanoseconds, exclusive.
 fn upper_nanos(bucket: usize) -> u64 {
     let shift = (bucket / STEPS).saturating_sub(1);
     let units = (bucket - shift * STEPS + 1) as u64;
@@ -68,7 +68,7 @@ fn upper_nanos(bucket: usize) -> u64 {
 /// A distribution of durations: a copy of a histogram, or the sum of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
-    /// Of the buckets up to the last one that is not empty: most classes of most disks have none.
+    /// The counts up to the last bucket that is not empty. Most classes on most disks have none.
     counts: Vec<u64>,
     sum_nanos: u64,
 }
@@ -85,7 +85,7 @@ impl Distribution {
         self.counts[bucket] += count;
     }
 
-    /// Adds durations that were too short to wait for: none of them lasted.
+    /// Adds durations of 0, of requests that did not wait.
     pub(super) fn add_instants(&mut self, count: u64) {
         self.add(0, count);
     }
@@ -100,13 +100,13 @@ impl Distribution {
         self.counts.iter().sum()
     }
 
-    /// Their sum, in nanoseconds.
+    /// The sum of the durations, in nanoseconds.
     pub const fn sum_nanos(&self) -> u64 {
         self.sum_nanos
     }
 
-    /// A duration in nanoseconds that `permille` of 1000 durations did not exceed, at most 6.25 %
-    /// above the least such one. `None` without durations.
+    /// A duration in nanoseconds that at least `permille` of 1000 durations did not exceed. It is
+    /// at most 6.25 % above the least such duration. `None` without durations.
     pub fn percentile_nanos(&self, permille: u32) -> Option<u64> {
         let count = self.count();
         let wanted = (u128::from(count) * u128::from(permille.min(1000))).div_ceil(1000).max(1);
@@ -118,8 +118,8 @@ impl Distribution {
         reached.map(upper_nanos)
     }
 
-    /// For each doubling from 16 µs on, its end in nanoseconds and the number of durations between
-    /// the previous end and it. The last one is open.
+    /// The end of each doubling in nanoseconds, from 16 µs on, and the number of durations between
+    /// the previous end and this one. The last doubling has no upper bound.
     pub fn doublings(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut counts = self.counts.chunks(STEPS);
         (0..OCTAVES).map(move |octave| {

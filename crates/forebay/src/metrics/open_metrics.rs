@@ -1,4 +1,4 @@
-//! A snapshot as OpenMetrics text.
+//! Snapshots as OpenMetrics text.
 //!
 //! Metrics with the same meaning have Seastar's names (group `io_queue`, labels `mountpoint` and
 //! `class`), after the prefix `forebay_`. OpenMetrics adds `_total` to the name of every counter.
@@ -27,18 +27,18 @@ use crate::PageCacheCounters;
 use crate::engine::Backend;
 
 /// The text of a scrape, with the content type `application/openmetrics-text; version=1.0.0;
-/// charset=utf-8`. Classes without any request on a disk are left out there.
+/// charset=utf-8`. It leaves out classes without requests on a disk.
 pub fn open_metrics(snapshot: Snapshot) -> String {
     open_metrics_of(snapshot, &[])
 }
 
-/// [`open_metrics`] with these additional labels, as names and values, on every series.
+/// [`open_metrics`] with additional labels, pairs of name and value, on every series.
 pub fn open_metrics_of(snapshot: Snapshot, labels: &[(&'static str, &'static str)]) -> String {
     let labels = labels.iter().map(|&(name, value)| (name.into(), value.into()));
     let mut registry = Registry::with_prefix_and_labels("forebay", labels);
     registry.register_collector(Box::new(Scrape(snapshot)));
     let mut text = String::new();
-    // writing into a string does not fail
+    // Writing into a string does not fail.
     let _ = encode(&mut text, &registry);
     text
 }
@@ -172,7 +172,7 @@ impl Scrape {
         discards.table(Gauge, DISCARD_GAUGES, &used, Value::Gauge)
     }
 
-    /// Every class of every disk.
+    /// The metrics of every class of every disk.
     fn classes(&self, queues: &mut Section<'_, '_>) -> fmt::Result {
         let classes = self.0.disks.iter().flat_map(|disk| {
             let used = disk.classes.iter().filter(|class| is_in_use(class));
@@ -197,7 +197,7 @@ impl Scrape {
         queues.table(Counter, DISK_SECONDS, &disks, Value::Nanos)
     }
 
-    /// What disks have by engine, reason or direction, and what is of no disk.
+    /// Metrics of disks by engine, reason or direction, and metrics of no disk.
     fn parts(&self, queues: &mut Section<'_, '_>) -> fmt::Result {
         let disks = || self.0.disks.iter().map(|disk| (("mountpoint", disk.name.as_str()), disk));
         let help = "Queues of shards and I/O threads, by what executes their requests";
@@ -235,7 +235,7 @@ impl Scrape {
     }
 }
 
-/// Whether the class has ever asked for anything on the disk.
+/// Whether the class has made any request on the disk.
 fn is_in_use(class: &ClassSnapshot) -> bool {
     class.counters != ClassCounters::default()
 }

@@ -1,4 +1,4 @@
-//! What one I/O queue tells the rest of the program about itself.
+//! The published metrics of one I/O queue.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,13 +13,13 @@ use crate::engine::{Backend, Retries};
 use crate::messages;
 use crate::sys::lock::Lock;
 
-/// Counters are published so often while there is work, in nanoseconds.
+/// The time between two publications of counters while there is work, in nanoseconds.
 const PUBLISH_NANOS: u64 = 1_000_000;
-/// Counters of at most this many classes are published before every pause: copying
-/// them takes no time to speak of.
+/// With at most this many classes, counters are published before every pause, because copying them
+/// takes hardly any time.
 const CLASSES_AT_EVERY_PAUSE_MAX: usize = 64;
 
-/// Written by the owner of a queue, one thread at a time; read by any.
+/// The owner of the queue writes it, one thread at a time. Any thread may read it.
 #[derive(Debug)]
 pub(crate) struct QueueMetrics {
     classes: Box<[OnceLock<Box<ClassHistograms>>]>,
@@ -30,15 +30,15 @@ pub(crate) struct QueueMetrics {
 #[derive(Debug)]
 struct ClassHistograms {
     owner: AtomicU32,
-    /// In the disk, of requests that did not wait before: their total, too.
+    /// The times in the disk of requests that did not wait. They are also their total times.
     at_once: Histogram,
-    /// Of requests that waited.
+    /// The times in the queue of requests that waited.
     in_queue: Histogram,
     in_disk: Histogram,
     total: Histogram,
-    /// Requests that came back after the window had given them up.
+    /// The number of requests that ended after the window had given them up.
     returned: AtomicU64,
-    /// Sums over all requests.
+    /// Sums of times over all requests.
     queue_nanos: AtomicU64,
     disk_nanos: AtomicU64,
 }
@@ -47,36 +47,37 @@ struct ClassHistograms {
 #[derive(Debug, Default)]
 struct Published {
     now: Counters,
-    /// Those of queues that ended before this one took their place.
+    /// The counters of earlier queues in this place, which have ended.
     earlier: Counters,
-    /// What executes its requests, while the queue is there.
+    /// The backend of the queue, while the queue exists.
     backend: Option<Backend>,
-    /// Bytes of all classes so far, and what was added up of each.
+    /// The bytes of all classes, and the part of each class in them.
     bytes: [u64; 4],
     added_up: Vec<AddedUp>,
 }
 
-/// What was added up of the class in a place.
+/// The added bytes of the class in a place.
 #[derive(Clone, Copy, Debug, Default)]
 struct AddedUp {
     bytes: [u64; 4],
-    /// Whose place may be another's by now.
+    /// The removed class whose place another class may have.
     removed: Option<ClassId>,
 }
 
-/// How long the requests of a class are held, and what the window of a disk has given up of them.
+/// The holding times of a class's requests, and the requests that the window of a disk has given
+/// up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// Requests given up so far.
+    /// The number of requests that were given up.
     pub(crate) given_up: u64,
-    /// Of these, those that have come back.
+    /// The number of these that have ended.
     pub(crate) returned: u64,
-    /// Requests in the disk now, given up or not.
+    /// The number of requests in the disk now, given up or not.
     pub(crate) in_disk: u32,
-    /// Requests that have ended so far, and for how long they were in the disk.
+    /// The number of requests that have ended, and the sum of their times in the disk.
     pub(crate) ended: u64,
     pub(crate) held_nanos: u64,
-    /// What these cost, and those in the disk.
+    /// The cost of these requests and of those in the disk, in nanoseconds.
     pub(crate) cost_nanos: u64,
 }
 
@@ -98,13 +99,13 @@ impl Default for QueueMetrics {
 }
 
 impl QueueMetrics {
-    /// A new queue takes the place of one that has ended.
+    /// Begins a new queue in the place of one that has ended.
     pub(crate) fn begin(&self) {
         let mut published = self.published.lock();
         published.add_up();
         published.added_up.clear();
         let Published { now, earlier, .. } = &mut *published;
-        // nothing of the old queue is waiting or in the disk any more
+        // No request of the old queue waits or is in the disk any more.
         earlier.totals.merge(&QueueCounters { in_disk: 0, ..now.totals.clone() });
         for (index, ended) in now.classes.drain(..).enumerate() {
             match earlier.classes.get_mut(index) {
@@ -116,7 +117,7 @@ impl QueueMetrics {
         earlier.retries += std::mem::take(&mut now.retries);
     }
 
-    /// Counts a completed request. For the owner of the queue.
+    /// Counts a completed request. Only for the owner of the queue.
     #[inline]
     pub(crate) fn record(&self, completion: &Completion) {
         let Completion { class, queue_nanos, disk_nanos, overdue, .. } = *completion;
@@ -130,14 +131,14 @@ impl QueueMetrics {
         }
     }
 
-    /// Those of a class, if it has its place.
+    /// The histograms of a class, if it has its place.
     fn histograms(&self, class: ClassId) -> Option<&ClassHistograms> {
         let histograms = self.classes.get(class.index())?.get()?;
         (histograms.owner.load(Ordering::Relaxed) == class.to_bits()).then_some(histograms)
     }
 
-    /// From now on the place is that of `class`. Apart from
-    /// [`QueueMetrics::record`], so that this stays small.
+    /// Gives the place to `class`. It is not inlined in [`QueueMetrics::record`], so that that
+    /// stays small.
     #[cold]
     fn give_place(&self, class: ClassId) -> Option<&ClassHistograms> {
         let Some(place) = self.classes.get(class.index()) else {
@@ -149,7 +150,7 @@ impl QueueMetrics {
         Some(histograms)
     }
 
-    /// Shows the queue's counters, if it is time. For the owner of the queue.
+    /// Publishes the queue's counters if it is time. Only for the owner of the queue.
     pub(crate) fn publish(&self, now: Time, queue: &IoQueue, retries: Retries, pausing: bool) {
         let at_every_pause = queue.classes().len() <= CLASSES_AT_EVERY_PAUSE_MAX;
         let is_due = now.as_nanos() >= self.publish_at.load(Ordering::Relaxed);
@@ -159,7 +160,7 @@ impl QueueMetrics {
         }
     }
 
-    /// Shows the queue's counters. For the owner of the queue.
+    /// Publishes the queue's counters. Only for the owner of the queue.
     pub(crate) fn publish_now(&self, queue: &IoQueue, retries: Retries) {
         let Published { now, .. } = &mut *self.published.lock();
         now.totals = queue.counters();
@@ -168,7 +169,7 @@ impl QueueMetrics {
         now.retries = retries;
     }
 
-    /// Notes what executes the queue's requests; `None` when it ends.
+    /// Sets the backend of the queue; `None` at its end.
     pub(crate) fn set_backend(&self, backend: Option<Backend>) {
         self.published.lock().backend = backend;
     }
@@ -185,15 +186,15 @@ impl QueueMetrics {
         }
     }
 
-    /// Bytes of all classes so far, by [`Op::index`](forebay_core::Op::index). They never fall,
-    /// whichever classes go.
+    /// The bytes of all classes, by [`Op::index`](forebay_core::Op::index). They never fall, even
+    /// if classes are removed.
     pub(crate) fn bytes(&self) -> [u64; 4] {
         let mut published = self.published.lock();
         published.add_up();
         published.bytes
     }
 
-    /// The class goes, and another may have its place.
+    /// Notes that a class is removed, whose place another one may get.
     pub(crate) fn note_removed(&self, class: ClassId) {
         let mut published = self.published.lock();
         published.add_up();
@@ -225,7 +226,7 @@ impl QueueMetrics {
         }
     }
 
-    /// For how long work waited for the disk, or for others that were behind, in nanoseconds.
+    /// The nanoseconds for which work waited for the disk, or for shards that were behind.
     pub(crate) fn waited_nanos(&self) -> u64 {
         let blocked = self.published.lock().now.totals.blocked_nanos;
         let counts = |reason: &Blocked| !matches!(reason, Blocked::Empty | Blocked::ClassLimit);
@@ -233,7 +234,7 @@ impl QueueMetrics {
         reasons.fold(0, |sum, reason| sum.wrapping_add(blocked[reason.index()]))
     }
 
-    /// Adds how many requests of each of these classes were in the disk when it last showed.
+    /// Adds the published numbers of requests in the disk of each of these classes.
     pub(crate) fn add_in_disk_to(&self, classes: &[(ClassId, String)], counts: &mut [u32]) {
         let Published { now, .. } = &*self.published.lock();
         for ((class, _), count) in classes.iter().zip(counts) {
@@ -258,7 +259,8 @@ impl QueueMetrics {
 }
 
 impl Published {
-    /// Adds to the bytes of all classes what was published of each since the last time.
+    /// Adds the bytes that each class has published since the last call to the bytes of all
+    /// classes.
     fn add_up(&mut self) {
         let places = self.now.classes.len().max(self.added_up.len());
         self.added_up.resize(places, AddedUp::default());
@@ -276,13 +278,13 @@ impl Published {
 }
 
 impl Held {
-    /// How many are held that the window no longer waits for.
+    /// The number of held requests that the window has given up.
     pub(crate) fn count(&self) -> u32 {
         let held = self.given_up.saturating_sub(self.returned);
         u32::try_from(held).unwrap_or(u32::MAX).min(self.in_disk)
     }
 
-    /// What a request of the class costs on average, in nanoseconds.
+    /// The mean cost of a request of the class, in nanoseconds.
     pub(crate) fn mean_cost_nanos(&self) -> Option<u64> {
         self.cost_nanos.checked_div(self.ended + u64::from(self.in_disk))
     }
@@ -329,7 +331,7 @@ impl ClassHistograms {
         snapshot.total.add_nanos(queue.saturating_add(disk));
     }
 
-    /// Another class has this place now.
+    /// Clears the histograms for another class.
     fn clear(&self, class: ClassId) {
         for histogram in [&self.at_once, &self.in_queue, &self.in_disk, &self.total] {
             histogram.clear();

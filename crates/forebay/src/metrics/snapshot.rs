@@ -12,7 +12,7 @@ use crate::engine::{Backend, Retries};
 /// never fall.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// One per disk, in the order of the scheduler.
+    /// One entry per disk, in the order of the scheduler.
     pub disks: Vec<DiskSnapshot>,
     /// The counters of reads through the page cache: one per class, in the order in which the
     /// classes were added.
@@ -55,14 +55,12 @@ pub struct DiskSnapshot {
     pub name: String,
     /// Its configured rates; `None` if it has none.
     pub rates: Option<DiskRates>,
-    /// How much disk time may wait in the disk, in nanoseconds; `None` if
-    /// there is no bound.
+    /// The disk time that may wait in the disk, in nanoseconds; `None` if there is no bound.
     pub effective_goal_nanos: Option<u64>,
-    /// How much disk time may be unfinished in the disk, in nanoseconds; `None`
-    /// if there is no bound.
+    /// The disk time that may be in flight, in nanoseconds; `None` if there is no bound.
     pub window_nanos: Option<u64>,
-    /// The latency of the idle disk that the effective goal allows for, stated
-    /// or learnt, in nanoseconds; `None` if it is not known.
+    /// The latency of the idle disk for which the effective goal allows, stated or learnt, in
+    /// nanoseconds; `None` if it is unknown.
     pub base_latency_nanos: Option<u64>,
     /// Whether the disk reaches its figures, and meets its latency target.
     pub load: LoadStatus,
@@ -74,7 +72,7 @@ pub struct DiskSnapshot {
     /// By how much the latest of several queues has missed its planned poll, in nanoseconds. Some
     /// tenths of a second are healthy; if it is more, a thread is stuck.
     pub turn_overdue_nanos: u64,
-    /// All classes together.
+    /// The counters of all classes together.
     pub totals: QueueCounters,
     /// The backends of queues that have an engine.
     pub engines: Engines,
@@ -82,12 +80,12 @@ pub struct DiskSnapshot {
     pub retries: Retries,
     /// The traffic of the device below by the kernel's count, compared with the admitted bytes.
     pub traffic: DeviceTraffic,
-    /// One per class, in the order in which the classes were added.
+    /// One entry per class, in the order in which the classes were added.
     pub classes: Vec<ClassSnapshot>,
 }
 
 impl DiskSnapshot {
-    /// The nanoseconds in which queues dispatched nothing for this reason.
+    /// The time in nanoseconds in which queues dispatched nothing for this reason.
     pub fn blocked_nanos(&self, reason: Blocked) -> u64 {
         self.totals.blocked_nanos[reason.index()]
     }
@@ -96,13 +94,13 @@ impl DiskSnapshot {
 /// The number of queues of shards and I/O threads by backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Engines {
-    /// [`Backend::IoUring`].
+    /// Queues with [`Backend::IoUring`].
     pub io_uring: u32,
-    /// [`Backend::LinuxAio`].
+    /// Queues with [`Backend::LinuxAio`].
     pub linux_aio: u32,
-    /// [`Backend::Threads`].
+    /// Queues with [`Backend::Threads`].
     pub threads: u32,
-    /// [`Backend::Null`]: not an interface.
+    /// Queues with [`Backend::Null`], which is not a stable interface.
     #[doc(hidden)]
     pub null: u32,
 }

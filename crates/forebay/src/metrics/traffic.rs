@@ -19,11 +19,11 @@ pub struct DeviceTraffic {
     pub device: String,
     /// Why the traffic is unknown, if it is. Then the counters do not change.
     pub unknown_because: Option<String>,
-    /// Reads.
+    /// The bytes read.
     pub read: Traffic,
-    /// Writes.
+    /// The bytes written.
     pub written: Traffic,
-    /// Discards, whose origin the kernel does not report.
+    /// The bytes discarded, whose origin the kernel does not report.
     pub discarded: Traffic,
     /// Bytes that this process has written and that are not attributed to a device yet, without
     /// those of buffered writers. They may still be written unscheduled, or went elsewhere.
@@ -66,7 +66,7 @@ impl Traffic {
         self.unscheduled.saturating_sub(self.of_this_process)
     }
 
-    /// The two together.
+    /// The sum of the two.
     pub(crate) const fn plus(&self, other: &Self) -> Self {
         Self {
             done: self.done.wrapping_add(other.done),
@@ -88,7 +88,7 @@ impl Traffic {
     }
 }
 
-/// A line for people.
+/// One line of text for people.
 impl fmt::Display for DeviceTraffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(why) = &self.unknown_because {

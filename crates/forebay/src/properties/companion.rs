@@ -1,4 +1,4 @@
-//! A file, and its companion: the one next to it that it names.
+//! A properties file and its companion, the file next to it that it names.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,7 +8,7 @@ use forebay_config::{ConfigError, Source};
 use super::format::{self, Parsed};
 use super::{DiskProperties, Properties};
 
-/// Reads the file at `path`; where it is a `forebay.yaml` whose io-properties are there, they must
+/// Reads the file at `path`. If it is a `forebay.yaml` and its io-properties file exists, both must
 /// agree.
 pub(super) fn load(path: &Path) -> Result<Properties, ConfigError> {
     let (name, text) = (path.display().to_string(), forebay_config::read(path)?);
@@ -18,7 +18,7 @@ pub(super) fn load(path: &Path) -> Result<Properties, ConfigError> {
     let other = path.with_file_name(&named.value);
     match std::fs::metadata(&other) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(parsed.properties),
-        // Reading a pipe would wait for ever; what else is wrong, reading says.
+        // Reading a pipe would wait for ever. Other errors are found by reading.
         Ok(metadata) if !metadata.is_file() => {
             let message = "this is not a file; name a file, or remove the key";
             return Err(source.error(named.at, message));
@@ -36,7 +36,7 @@ pub(super) fn load(path: &Path) -> Result<Properties, ConfigError> {
     Ok(parsed.properties)
 }
 
-/// Whether both say the same of the disks that are in both.
+/// Checks that both agree on the disks that are in both.
 fn agree(
     source: Source<'_>,
     parsed: &Parsed,
@@ -60,7 +60,7 @@ fn agree(
     Ok(())
 }
 
-/// The key in which the two differ, of those that both files may have.
+/// A key in which the two differ, of those that both files may have.
 fn differing(one: &DiskProperties, other: &DiskProperties) -> Option<&'static str> {
     let keys = [
         ("mountpoints", one.mountpoints != other.mountpoints),

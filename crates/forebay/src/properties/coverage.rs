@@ -1,15 +1,16 @@
-//! Which of several disks a file is on.
+//! The assignment of files to disks.
 
 use std::collections::HashMap;
 
 use forebay_block::{DeviceNumber, Layer, Stack};
 
-/// Disks, by what they lie on.
+/// Disks, by the devices below their mountpoints.
 #[derive(Debug)]
 pub(crate) struct Coverage<T> {
-    /// By the device or file system that a mountpoint is on.
+    /// The disks by the device or file system of a mountpoint.
     by_device: HashMap<Layer, T>,
-    /// By what is below a mountpoint: the disk of its partition, the members of its array.
+    /// The disks by the devices below a mountpoint: the disk of its partition, the members of its
+    /// array.
     below: HashMap<Layer, T>,
 }
 
@@ -20,8 +21,8 @@ impl<T> Default for Coverage<T> {
 }
 
 impl<T: Clone> Coverage<T> {
-    /// Adds a mountpoint of `disk`. What is below it may be below others too, and then stays with
-    /// the first.
+    /// Adds a mountpoint of `disk`. A device below it that is also below another mountpoint stays
+    /// with the first one.
     pub(crate) fn add(&mut self, mountpoint: &Stack, disk: &T) {
         self.by_device.insert(Layer::Device(mountpoint.number), disk.clone());
         for layer in &mountpoint.layers {
@@ -29,12 +30,12 @@ impl<T: Clone> Coverage<T> {
         }
     }
 
-    /// The disks, each as often as it is in here.
+    /// All disks. A disk is repeated for each of its devices.
     pub(crate) fn disks(&self) -> impl Iterator<Item = &T> {
         self.by_device.values().chain(self.below.values())
     }
 
-    /// Keeps those disks that `keeps` says yes to.
+    /// Keeps the disks for which `keeps` returns true.
     pub(crate) fn retain(&mut self, keeps: impl Fn(&T) -> bool) {
         self.by_device.retain(|_, disk| keeps(disk));
         self.below.retain(|_, disk| keeps(disk));
@@ -45,7 +46,7 @@ impl<T: Clone> Coverage<T> {
         self.by_device.get(&Layer::Device(number))
     }
 
-    /// The disk of a file on `stack`: the one that covers the nearest of what it lies on.
+    /// The disk of a file on `stack`: the one that covers the nearest device below the file.
     pub(crate) fn of(&self, stack: &Stack) -> Option<&T> {
         let mut layers = stack.layers.iter();
         layers.find_map(|layer| self.by_device.get(layer).or_else(|| self.below.get(layer)))

@@ -15,9 +15,9 @@ pub enum PropertiesError {
     /// The directory cannot be looked up.
     #[error("cannot look up `{dir}`: {source}; create it, or name a directory that exists")]
     Directory {
-        /// The directory asked for.
+        /// The given directory.
         dir: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// A mountpoint of the properties cannot be looked up.
@@ -28,7 +28,7 @@ pub enum PropertiesError {
     Mountpoint {
         /// The mountpoint.
         mountpoint: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// No mountpoint is on the device of the directory.
@@ -39,11 +39,11 @@ pub enum PropertiesError {
         mounted(mounted_at.as_deref())
     )]
     NotCovered {
-        /// The directory asked for.
+        /// The given directory.
         dir: PathBuf,
-        /// The device it lies on.
+        /// The device of the directory.
         device: Device,
-        /// Where that device is mounted; `None` when the directory is a block device itself.
+        /// The mountpoint of that device; `None` if the directory is a block device itself.
         mounted_at: Option<PathBuf>,
         /// The mountpoints of all disks.
         mountpoints: Vec<PathBuf>,
@@ -73,7 +73,7 @@ fn mounted(at: Option<&Path>) -> String {
     at.map(|path| format!(", mounted at {}", path.display())).unwrap_or_default()
 }
 
-/// The one of `disks` that holds `dir`, on this machine.
+/// The disk of `disks` that holds `dir` on this machine.
 pub(super) fn disk_for<'a>(
     disks: &'a [DiskProperties],
     dir: &Path,

@@ -1,18 +1,18 @@
-//! Changes in the text of a file that people may have written in.
+//! Changes of a file's text that keep everything else that people wrote.
 
 use std::fmt::Write;
 
 use super::region::MixRegion;
 use super::{Properties, yaml};
 
-/// The `text` of a `forebay.yaml` with `regions` instead of those that it has, comments and all
-/// else as they were; none where it does not describe one disk in the usual form, a line for each
-/// key.
+/// The `text` of a `forebay.yaml` in which `regions` replace the present ones. Comments and all
+/// other lines stay. `None` if it does not describe one disk in the usual form, with a line for
+/// each key.
 pub(super) fn with_regions(text: &str, regions: &[MixRegion]) -> Option<String> {
     let mut wanted = Properties::parse("", text).ok()?;
     let [disk] = wanted.disks.as_mut_slice() else { return None };
     disk.measured.regions = regions.to_vec();
-    // the keys of the disk stand as far in as this one, which every disk has
+    // The keys of the disk have the same indentation as this one, which every disk has.
     let is_key = |line: &&str, key: &str| line.trim_start_matches([' ', '-']).starts_with(key);
     let line = text.lines().find(|line| is_key(line, "read_iops:"))?;
     let indent = line.len() - line.trim_start_matches([' ', '-']).len();
@@ -38,7 +38,7 @@ pub(super) fn with_regions(text: &str, regions: &[MixRegion]) -> Option<String> 
     (Properties::parse("", &kept).ok()? == wanted).then_some(kept)
 }
 
-/// Whether the line is an entry of a list that begins `indent` in.
+/// Whether the line is an entry of a list with this indentation.
 fn is_item(line: &str, indent: usize) -> bool {
     line.get(indent..).is_some_and(|rest| rest.starts_with("- "))
         && line.trim_start().starts_with('-')

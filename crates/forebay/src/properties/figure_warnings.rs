@@ -1,16 +1,17 @@
-//! Figures that are accepted, and that look like those of something else.
+//! Warnings about figures that are accepted but probably mean something else.
 
 use super::DiskProperties;
 
-/// The least that an operation moves, in bytes: a sector.
+/// The smallest operation, in bytes: a sector.
 const SECTOR: u64 = 512;
-/// The requests that operations are counted with, in bytes.
+/// The size of the requests with which operations are counted, in bytes.
 const SMALL: u64 = 4096;
-/// From this size on, in bytes, requests are those with which a bandwidth is measured.
+/// The smallest requests with which a bandwidth is measured have 2^16 bytes.
 const LARGE_BITS: u32 = 16;
-/// Below this many operations, a bandwidth is near a multiple of them by chance.
+/// With fewer operations, a bandwidth is near a multiple of them by chance.
 const IOPS_ROUNDED: u64 = 1000;
-/// No disk, and hardly an array, has a higher bandwidth, in bytes per second.
+/// The highest plausible bandwidth in bytes per second: no disk, and hardly an array, has a higher
+/// one.
 const PLAUSIBLE_BANDWIDTH: u64 = 20_000_000_000;
 /// A surface is of another disk if one of its ends differs from the figure of this disk by more than
 /// this factor.
@@ -70,7 +71,7 @@ impl DiskProperties {
     }
 }
 
-/// A bandwidth with which operations are less than a sector each.
+/// A bandwidth at which the operations would have less than a sector each.
 fn too_few_bytes(name: &str, iops: u64, bandwidth: u64) -> Option<String> {
     let least = iops.saturating_mul(SECTOR);
     if bandwidth >= least {
@@ -96,7 +97,7 @@ fn too_few_bytes(name: &str, iops: u64, bandwidth: u64) -> Option<String> {
     ))
 }
 
-/// Operations that are as many as the requests of one size that make up the bandwidth.
+/// A number of operations that equals the bandwidth divided by a large request size.
 fn large_operations(name: &str, iops: u64, bandwidth: u64) -> Option<String> {
     let size = (LARGE_BITS..u64::BITS).map(|bits| 1_u64 << bits).find(|size| {
         let product = u128::from(iops) * u128::from(*size);

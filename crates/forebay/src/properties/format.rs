@@ -1,4 +1,4 @@
-//! From the text of an io-properties file, or of a `forebay.yaml`, to checked properties.
+//! Parsing of an io-properties file, or of a `forebay.yaml`, into checked properties.
 
 mod latency_target;
 mod measured;
@@ -15,10 +15,11 @@ use serde::Deserialize;
 
 use super::{DISKS_MAX, DiskProperties, Measured, Properties, yaml};
 
-/// Above these, a figure is a slip: no disk is that fast.
+/// The highest accepted number of operations per second. No disk is faster, so a higher number is
+/// an error.
 const IOPS_MAX: u64 = 100_000_000;
 const BANDWIDTH_MAX: u64 = 1_000_000_000_000;
-/// No request sent to a disk is longer.
+/// The highest accepted saturation length in bytes. No request sent to a disk is longer.
 const SATURATION_LENGTH_MAX: u64 = 16 << 20;
 const BLOCK_SIZES: RangeInclusive<u64> = 512..=1 << 20;
 
@@ -78,7 +79,7 @@ struct Disk {
     write_bandwidth_sustained: Option<Located<Word>>,
     regions: Option<Located<Vec<Located<region::Region>>>>,
     region_goal: Option<Located<region::Goal>>,
-    // old names of keys above, which are accepted for one release
+    // Old names of the keys above, which are accepted for one release.
     read_first_excess: Option<Located<f64>>,
     write_first_excess: Option<Located<f64>>,
     read_iops_lasting: Option<Located<Word>>,
@@ -87,7 +88,7 @@ struct Disk {
     write_bandwidth_lasting: Option<Located<Word>>,
 }
 
-/// Whether a rate lasts, as it is written.
+/// Whether a rate is sustained, as it is written.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Word {
@@ -98,12 +99,12 @@ enum Word {
 /// Pairs of bytes and nanoseconds.
 type Ladder = Vec<Located<(u64, u64)>>;
 
-/// A file, and what checks that need other files have to point at.
+/// A parsed file, with the positions for errors of checks that need other files.
 pub(super) struct Parsed {
     pub(super) properties: Properties,
-    /// Where each disk begins.
+    /// The position of each disk.
     pub(super) places: Vec<Position>,
-    /// The file alongside this one that it names.
+    /// The io-properties file that it names, in the same directory.
     pub(super) io_properties: Option<Located<PathBuf>>,
 }
 
@@ -134,11 +135,11 @@ pub(super) fn parse(source: Source<'_>) -> Result<Parsed, ConfigError> {
 }
 
 impl DiskProperties {
-    /// Whether a file may say of a disk what this says, mountpoints aside: the rules of a file hold
-    /// for what comes from code too. `disk` is its name in the message.
+    /// Checks properties that were made by code with the rules of a file, except for mountpoints.
+    /// `disk` is the name of the disk in the message.
     ///
     /// # Errors
-    /// It may not: the key, and what is expected of it.
+    /// The key that is invalid, and the allowed values.
     pub(crate) fn check_figures(&self, disk: &str) -> Result<(), ConfigError> {
         let disk = format!("the disk `{disk}`");
         let stated = Self { mountpoints: vec![PathBuf::from("/")], ..self.clone() };
@@ -146,13 +147,13 @@ impl DiskProperties {
         let parsed = parse(Source::new(&disk, &text));
         parsed.map(|_| ()).map_err(|error| {
             let key = error.key.as_deref().map(|key| key.strip_prefix("disks[0].").unwrap_or(key));
-            // There is no file to look into, and so no line.
+            // There is no file, and so no line.
             ConfigError::at(&disk, Position::default(), key.map(str::to_owned), error.message)
         })
     }
 }
 
-/// The same error; where it is about several paths under `mountpoint`, with the key for them.
+/// The same error. If it is about several paths under `mountpoint`, it names `mountpoints`.
 fn with_plural(mut error: ConfigError) -> ConfigError {
     let is_one = error.key.as_deref().is_some_and(|key| key.ends_with(".mountpoint"));
     if is_one && error.message.starts_with("found a list") {
@@ -161,7 +162,7 @@ fn with_plural(mut error: ConfigError) -> ConfigError {
     error
 }
 
-/// The path without `.` and `..`, as it is written: links are not followed.
+/// The path without `.` and `..`. Links are not resolved.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -179,7 +180,7 @@ fn is_name(path: &Path) -> bool {
     matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == path)
 }
 
-/// Checks one disk; `seen` are the mountpoints of those before it.
+/// Checks one disk. `seen` has the mountpoints of earlier disks.
 fn check(
     source: Source<'_>,
     disk: Located<Disk>,
@@ -233,7 +234,7 @@ fn check(
     })
 }
 
-/// The mountpoints of the disk at `at`, from the one of the two keys that is there.
+/// The mountpoints of the disk at `at`, from whichever of the two keys is present.
 fn mountpoints(
     source: Source<'_>,
     at: Position,
@@ -276,7 +277,7 @@ fn scaled_rate(
     max: u64,
     unit: &str,
 ) -> Result<u64, ConfigError> {
-    // Exact: up to `max` every whole number is an f64, and what is larger is refused.
+    // This is exact: every whole number up to `max` is an f64, and larger ones are refused.
     let scaled = (rate.value.0 as f64 * factor).round();
     if (1.0..=max as f64).contains(&scaled) {
         return Ok(scaled as u64);
@@ -290,7 +291,7 @@ fn scaled_rate(
     Err(source.error(rate.at, message))
 }
 
-/// A length that may be absent, and is `valid` where it is there.
+/// An optional length, which must be `valid` if it is present.
 fn length(
     source: Source<'_>,
     length: Option<Located<Quantity>>,

@@ -1,10 +1,10 @@
-//! Latency targets as text, and the check that a disk can meet one.
+//! Parsing of latency targets, and the check that a disk can meet one.
 
 use std::time::Duration;
 
 use forebay_core::{LatencyTarget, LatencyTargetError, Op};
 
-/// A latency target of reads that is not above the latency of the idle disk.
+/// The error for a latency target of reads that is not above the latency of the idle disk.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the latency target {target} is not above the base latency of the disk, {base:?}: a read takes \
@@ -12,19 +12,19 @@ use forebay_core::{LatencyTarget, LatencyTargetError, Op};
      the disk keeps under load"
 )]
 pub struct TargetBelowBase {
-    /// The target.
+    /// The latency target.
     pub target: LatencyTarget,
-    /// The base latency.
+    /// The base latency of the disk.
     pub base: Duration,
 }
 
 forebay_core::debug_as_display!(TargetBelowBase);
 
 impl TargetBelowBase {
-    /// Whether `target` is above `base`, the latency of a read in the idle disk.
+    /// Checks that `target` is above `base`, the latency of a read in the idle disk.
     ///
     /// # Errors
-    /// It is not.
+    /// The target is not above it.
     pub fn check(target: Option<LatencyTarget>, base: Option<Duration>) -> Result<(), Self> {
         let (Some(target), Some(base)) = (target, base) else { return Ok(()) };
         let is_below = target.latency() <= base;

@@ -25,8 +25,8 @@ pub struct Measured {
     /// [continues](forebay_core::IoQueue::enqueue) where another one of its file ended only takes
     /// the time of its bytes.
     pub seeks: bool,
-    /// When the rates are limits of the disk's work, and not only prices. [`Ceiling::Always`] for a
-    /// file with a `rate_factor` below 1.
+    /// Whether and when the rates are limits of the disk's work, and not only prices.
+    /// [`Ceiling::Always`] for a file with a `rate_factor` below 1.
     pub ceiling: Ceiling,
     /// The disk time of a flush.
     pub flush: Option<Duration>,
@@ -58,7 +58,7 @@ pub struct MeasuredDirection {
     pub steadiness: Option<Steadiness>,
     /// Whether the operations per second were measured without write buffers and burst credits.
     pub iops_sustained: Option<Lasting>,
-    /// Whether the bytes per second were measured so.
+    /// The same for the bytes per second.
     pub bandwidth_sustained: Option<Lasting>,
 }
 
@@ -67,7 +67,7 @@ pub struct MeasuredDirection {
 pub enum Lasting {
     /// It was measured after everything that makes a disk faster at first was used up.
     Yes,
-    /// That was not reached: the disk may be slower in the long run.
+    /// That state was not reached. The disk may be slower in the long run.
     Unknown,
 }
 
@@ -100,19 +100,19 @@ pub struct DiscardCost {
     pub gib: Duration,
 }
 
-/// Costs and rates of one measurement are no further apart.
+/// The highest relative difference between costs and rates of one measurement.
 const AGREEMENT: f64 = 0.05;
 const GIB: u128 = 1 << 30;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 impl Measured {
-    /// `model` with flushes and discards as measured, on one of `parts` equal parts of the disk:
-    /// each takes this many times as much of that part's time.
+    /// `model` with the measured disk time of flushes and discards, on one of `parts` equal parts
+    /// of the disk. Each takes `parts` times as much of that part's time.
     ///
-    /// They count with what they take from reads that keep the disk busy.
+    /// They are charged with the time that they take from reads which keep the disk busy.
     pub(super) fn refine(&self, mut model: DiskModel, parts: u64) -> Result<DiskModel, CostError> {
         if let Some(flush) = self.flush {
-            // a disk that seeks needs no seek for a flush
+            // A flush needs no seek, even on a disk that seeks.
             let least = model.sequential_cost(Op::Write, 0);
             model = model.with_flush(disk_time(flush, parts).max(least));
         }
@@ -124,13 +124,13 @@ impl Measured {
 }
 
 impl MeasuredDirection {
-    /// A message if costs and rates contradict each other: the operations at 4 KiB, and the best
-    /// bandwidth of all sizes, must be within 5 % of the rates.
+    /// A message if costs and rates contradict each other. The operations per second at 4 KiB, and
+    /// the highest bandwidth of all sizes, must be within 5 % of the rates.
     pub fn contradiction(&self, iops: u64, bandwidth: u64) -> Option<String> {
         if self.cost.is_empty() { None } else { contradiction(&self.cost, iops, bandwidth) }
     }
 
-    /// What requests cost on one of `parts` equal parts of the disk.
+    /// The cost curve on one of `parts` equal parts of the disk.
     pub(super) fn curve(&self, parts: u64) -> Result<CostCurve, CostError> {
         let point = |at: &CostAt| (at.bytes, disk_time(at.cost, parts));
         CostCurve::through(&self.cost.iter().map(point).collect::<Vec<_>>())

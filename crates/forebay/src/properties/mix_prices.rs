@@ -1,10 +1,10 @@
-//! The prices of mixes from a region.
+//! The prices of mixes by a region.
 
 use forebay_core::{DiskModel, DiskTime, MIX_PRICES, MixPrices, ModelError, Op, PRICE_ONE, Policy};
 
 use super::{DiskProperties, MixRegion, RADIUS_ONE};
 
-/// Sizes of which the ends of a region are counted, in bytes.
+/// The request sizes in which the ends of a region are counted, in bytes.
 const READ_LEN: u64 = 4096;
 const WRITE_LEN: u64 = 128 << 10;
 
@@ -27,25 +27,26 @@ impl DiskProperties {
 }
 
 impl MixRegion {
-    /// The region in the disk time of `model`, of one of `parts` equal parts of the disk.
+    /// The prices by the region, in the disk time of `model`, of one of `parts` equal parts of the
+    /// disk.
     fn prices(&self, model: &DiskModel, parts: u64) -> MixPrices {
         let seconds = |op, len| {
             model.cost(op, len).units() as f64 / DiskTime::UNITS_PER_SECOND as f64 / parts as f64
         };
-        // what the model takes for what the line of the region does in a second
+        // The disk time by the model of a second of work at the ends of the region's line.
         let write = seconds(Op::Write, WRITE_LEN) * self.write_bandwidth as f64 / WRITE_LEN as f64;
         let read = seconds(Op::Read, READ_LEN) * self.read_iops as f64;
         let price = |step: usize| {
             let part = step as f64 / (MIX_PRICES - 1) as f64;
             let (writes, reads) = (part / write, (1.0 - part) / read);
             let price = (writes + reads) / self.radius(writes / (writes + reads));
-            // neither direction does more alongside the other than alone
+            // Neither direction does more in a mix than alone.
             (price.max(part).max(1.0 - part) * f64::from(PRICE_ONE)).round() as u32
         };
         MixPrices::new(core::array::from_fn(price))
     }
 
-    /// The radius where writes have this part, straight between those in the table.
+    /// The radius at this fraction of writes, linear between the entries of the table.
     fn radius(&self, write_part: f64) -> f64 {
         let steps = self.radii.len().saturating_sub(1);
         let place = write_part.clamp(0.0, 1.0) * steps as f64;

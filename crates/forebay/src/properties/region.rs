@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The number of radii of a region.
 pub const REGION_RADII: usize = 33;
-/// The number that stands for a radius of 1.
+/// The integer that stands for a radius of 1.
 pub const RADIUS_ONE: u32 = 1 << 16;
 /// The most regions of a disk.
 pub const REGIONS_MAX: usize = 16;

@@ -7,12 +7,12 @@ use forebay_core::{LATENCY_GOAL_DEFAULT, Op, Policy};
 
 use super::{DiskProperties, MixRegion, RegionGoal};
 
-/// What the window promises: this percentile of reads within this many effective goals,
+/// The percentile of reads for which the window is made, within two effective goals.
 const PROMISED_PERCENTILE: f64 = 95.0;
 const PROMISED_GOALS: u32 = 2;
-/// and a goal is at least what this many bytes take.
+/// The size of a request, in bytes, whose disk time the effective goal is at least.
 const GOAL_LEN: u64 = 128 << 10;
-/// A region whose latency is longer or shorter by more than this factor is of another goal.
+/// The factor of latency beyond which a region is for another goal.
 const NEAR: f64 = 2.0;
 
 /// A region, and the goal for which it was chosen. It displays as the latency that the region meets
@@ -33,7 +33,7 @@ impl RegionChoice<'_> {
         percentiles > 0.0 || factor > NEAR
     }
 
-    /// How many percentiles it is off, and by which factor, 1 or more, its latency is.
+    /// The difference of the percentile, and the factor of the latency, which is 1 or more.
     fn distance(&self) -> (f64, f64) {
         let Self { region, goal } = self;
         let ratio = region.latency.as_secs_f64() / goal.latency.as_secs_f64().max(1e-9);

@@ -1,8 +1,8 @@
-//! The part of a disk that this process has.
+//! Sharing of a disk with other processes.
 
 use std::path::PathBuf;
 
-/// Whether other processes use a disk too, and how it is divided.
+/// Whether other processes use the disk too, and how it is divided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sharing {
@@ -16,12 +16,13 @@ pub enum Sharing {
         /// `$XDG_RUNTIME_DIR/forebay` or `/run/forebay`.
         path: Option<PathBuf>,
     },
-    /// This process has a fixed part of it, in millionths.
+    /// This process has a fixed part of the disk, in millionths.
     Part(u32),
 }
 
 impl Sharing {
-    /// A part from 0 to 1; another number is none, and is refused where it is configured.
+    /// A part above 0 and up to 1. Other numbers become an invalid part, which the configuration
+    /// refuses.
     pub(crate) fn part(part: f64) -> Self {
         Self::Part((part * 1e6).round() as u32)
     }

@@ -1,4 +1,4 @@
-//! From properties to the text of an io-properties file, or of a `forebay.yaml`.
+//! Conversion of properties to the text of an io-properties file, or of a `forebay.yaml`.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -9,14 +9,15 @@ use super::{
     CostAt, DiskProperties, Lasting, Measured, MixRegion, RegionGoal, Sharing, Steadiness,
 };
 
-/// A file for Seastar.
+/// The text of a file for Seastar.
 pub(super) fn io_properties(disks: &[DiskProperties]) -> String {
     let mut text = String::from("disks:\n");
     disks.iter().for_each(|disk| entry(&mut text, &remarked(disk)));
     text
 }
 
-/// A file for forebay, alongside one for Seastar if that has a name.
+/// The text of a file for forebay. `io_properties` is the name of the file for Seastar, if there is
+/// one.
 pub(super) fn forebay(disks: &[DiskProperties], io_properties: Option<&str>) -> String {
     let companion = io_properties.map(|name| format!("io_properties: {}\n", scalar(name)));
     let mut text = companion.unwrap_or_default() + "disks:\n";
@@ -119,7 +120,7 @@ fn measured(lines: &mut Vec<String>, measured: &Measured) {
     }
 }
 
-/// A region as it stands in a list.
+/// A region as an entry of a list.
 pub(super) fn region(region: &MixRegion) -> String {
     let MixRegion { read_percentile, latency, write_bandwidth, read_iops, radii } = region;
     let radii: Vec<String> = radii.iter().map(u32::to_string).collect();
@@ -131,12 +132,12 @@ pub(super) fn region(region: &MixRegion) -> String {
     )
 }
 
-/// Microseconds, exact to the nanosecond.
+/// A time in microseconds, exact to the nanosecond.
 fn micros(time: Duration) -> String {
     format!("{}.{:03}", time.as_micros(), time.subsec_nanos() % 1000)
 }
 
-/// The lines for Seastar, which skips what is behind a `#`.
+/// Lines that Seastar ignores, because they are behind a `#`.
 fn remarked(disk: &DiskProperties) -> Vec<String> {
     let mut lines = rates(disk);
     for name in disk.not_sustained() {
@@ -160,7 +161,7 @@ fn mountpoints(disk: &DiskProperties) -> Vec<String> {
     }
 }
 
-/// `text` as a YAML scalar: plain where it is a common path, else quoted and escaped.
+/// `text` as a YAML scalar: plain if it is a common path, else quoted and escaped.
 fn scalar(text: &str) -> String {
     let common = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
     if text.starts_with('/') && text.chars().all(common) {

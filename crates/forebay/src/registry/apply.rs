@@ -1,5 +1,4 @@
-//! From configured disks to those of a scheduler, when it is made and when it
-//! is reloaded.
+//! Application of a configuration to the disks of a scheduler, at its start and at a reload.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,33 +15,32 @@ use crate::messages;
 use crate::properties::{DISKS_MAX, Device, Sharing, TargetBelowBase};
 use crate::siblings::Segment;
 
-/// A disk whose figures and paths were found to be good.
+/// A configured disk whose figures and paths are valid.
 pub(crate) struct Checked<'a> {
     config: &'a DiskConfig,
-    /// What its mountpoints lie on.
+    /// The devices below its mountpoints.
     stacks: Vec<Stack>,
     model: DiskModel,
     segment: Option<Segment>,
 }
 
-/// A disk, and what its mountpoints lie on.
+/// A disk, and the devices below its mountpoints.
 pub(crate) type Applied = (Arc<DiskRecord>, Vec<Stack>);
 
 impl Registry {
-    /// Takes over the figures of `checked`: those that are there already, known
-    /// by device or by name, get another model, the others are added. Returns
-    /// the disks, whose queues are to be [woken](DiskRecord::wake_queues)
-    /// without the registry's lock, and what each now lies on; and the disks that are gone, which
-    /// are to be dropped without it: those with mountpoints that are not meant any more, and that
-    /// nobody holds.
+    /// Applies the figures of `checked`. Known disks, found by device or by name, get another
+    /// model, and others are added. Returns the disks with the devices below them. Their queues are
+    /// to be [woken](DiskRecord::wake_queues) without the registry's lock. Also returns removed
+    /// disks, which are to be dropped without that lock. These are disks with mountpoints that are
+    /// no longer configured, and that nobody uses.
     ///
-    /// Changes nothing if it fails.
+    /// If it fails, nothing has changed.
     pub(crate) fn apply(
         &mut self,
         checked: Vec<Checked<'_>>,
         layout: Layout,
     ) -> Result<(Vec<Applied>, Vec<Arc<DiskRecord>>), SchedulerError> {
-        // These are held from here on, and so are not unused.
+        // These disks are in use from here on, so they are not removed as unused.
         let known: Vec<_> = checked.iter().map(|disk| self.known(disk)).collect();
         self.lookups.forget();
         let gone = self.unused();
@@ -80,8 +78,8 @@ impl Registry {
         Ok((applied, gone))
     }
 
-    /// The disks that have a mountpoint, and that only the registry holds: neither is a disk of
-    /// this reload, nor the first one, nor one that a program has a handle or a file of.
+    /// The disks with a mountpoint that only the registry holds. They are not in this reload, not
+    /// the first disk, and no program has a handle or a file of them.
     fn unused(&self) -> Vec<Arc<DiskRecord>> {
         let is_unused = |disk: &&Arc<DiskRecord>| {
             let covered = self.coverage.disks().filter(|other| Arc::ptr_eq(other, disk)).count();
@@ -96,8 +94,7 @@ impl Registry {
         by_device.or_else(|| self.disk(&disk.config.name)).cloned()
     }
 
-    /// Whether there is room for the new ones, and none of the known ones is
-    /// meant twice.
+    /// Checks that there is room for the new disks, and that no known disk is configured twice.
     fn check_together(
         &self,
         checked: &[Checked<'_>],
@@ -128,8 +125,8 @@ impl Registry {
     }
 }
 
-/// Checks each disk, and that no two of them have a device in common. Looks up
-/// mountpoints: not for who holds a lock.
+/// Checks each disk, and that no two of them share a device. It looks up mountpoints, so it must
+/// not be called under a lock.
 pub(crate) fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>, SchedulerError> {
     let mut owners: HashMap<Device, &str> = HashMap::new();
     let mut checked = Vec::new();

@@ -1,4 +1,4 @@
-//! Warns of two budgets for one disk.
+//! Warnings about two budgets for one disk.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use crate::messages;
 use crate::sys::fork::Process;
 use crate::sys::lock::PerProcess;
 
-/// What the disks of all schedulers of this process lie on.
+/// The devices below the disks of all schedulers of this process.
 static ALL: PerProcess<Vec<Claim>> = PerProcess::new();
 static SCHEDULERS: AtomicU64 = AtomicU64::new(0);
 
@@ -19,7 +19,7 @@ struct Claim {
     layer: Layer,
 }
 
-/// What the disks of one scheduler lie on, until it ends.
+/// The devices below the disks of one scheduler, until it ends.
 #[derive(Debug)]
 pub(crate) struct Claims {
     scheduler: u64,
@@ -32,13 +32,13 @@ impl Claims {
         Self { scheduler, process: Process::current() }
     }
 
-    /// Forgets what `disk` lies on.
+    /// Removes the devices of `disk`.
     pub(crate) fn remove(&self, disk: &str) {
         ALL.lock().retain(|claim| claim.scheduler != self.scheduler || claim.disk != disk);
     }
 
-    /// Notes that `disk` lies on `stack`, and warns if it is the first to say so and another disk
-    /// lies on a part of that.
+    /// Notes that `disk` is on `stack`. Warns if this is new and another disk has a device in
+    /// common.
     pub(crate) fn add(&self, disk: &str, stack: &Stack) {
         if let Some(warning) = self.note(disk, stack) {
             messages::warn(warning);

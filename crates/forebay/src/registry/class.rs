@@ -16,10 +16,10 @@ pub(crate) type ClassRecord = Record<ClassId>;
 /// A group of classes on all disks.
 pub(crate) type GroupRecord = Record<ClassGroupId>;
 
-/// What an I/O group knows a class or a group of classes by.
+/// The number of a class or of a group of classes in an I/O group.
 pub(crate) trait Node: Copy + Send + Into<ClassNode> + 'static {
     fn add(io: &IoGroup, parent: Option<ClassGroupId>, shares: u32) -> Result<Self, ClassError>;
-    /// The group gets its name, if it has requests of its own.
+    /// Sets its name in the I/O group, if it has requests of its own.
     fn name(self, group: &GroupState, name: &str);
 }
 
@@ -41,15 +41,14 @@ impl Node for ClassGroupId {
     fn name(self, _: &GroupState, _: &str) {}
 }
 
-/// The data of a class for new disks.
+/// The settings of a class, which apply to new disks too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) shares: u32,
     pub(crate) limits: Limits,
 }
 
-/// What a class may use of each of `parts` equal parts of a disk: at least 1
-/// per second.
+/// The limits on each of `parts` equal parts of a disk: at least 1 per second.
 pub(crate) fn part_of(limits: &Limits, parts: u64) -> Limits {
     let part = |rate: u64| if rate == 0 { 0 } else { (rate / parts).max(1) };
     Limits {
@@ -62,23 +61,23 @@ pub(crate) fn part_of(limits: &Limits, parts: u64) -> Limits {
 pub(crate) struct Record<Id: Node> {
     pub(crate) name: String,
     pub(crate) parent: Option<Arc<Record<ClassGroupId>>>,
-    /// What its reads through the page cache found; of a class.
+    /// The counters of a class's reads through the page cache.
     pub(crate) reads: ReadCounts,
-    /// What its deleters delete; of a class.
+    /// The counters of a class's deleters.
     pub(crate) discards: DiscardCounts,
     /// The present settings.
     pub(crate) settings: Lock<Settings>,
     ids: Box<[AtomicCell<Place<Id>>]>,
 }
 
-/// A number in an I/O group, if it is there. As large as an atomic, or reading
-/// it would take a lock.
+/// A number in an I/O group, if there is one. It is as large as an atomic, so that reading takes no
+/// lock.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 struct Place<Id>(Option<Id>);
 
 impl<Id: Node> Record<Id> {
-    /// A record with room for this many I/O groups, in none of them yet.
+    /// A record with places for `slots` I/O groups, and in none of them yet.
     pub(crate) fn new(
         name: String,
         parent: Option<Arc<Record<ClassGroupId>>>,
@@ -91,12 +90,12 @@ impl<Id: Node> Record<Id> {
         Self { name, parent, reads, discards, settings, ids }
     }
 
-    /// Its number in the I/O group of `slot`; `None` once it is removed.
+    /// Its number in the I/O group of `slot`. `None` once it is removed.
     pub(crate) fn id(&self, slot: usize) -> Option<Id> {
         self.ids.get(slot)?.load().0
     }
 
-    /// Puts it into an I/O group, one of `parts` of its disk, as it is set now.
+    /// Adds it to an I/O group, one of `parts` of its disk, with its present settings.
     pub(crate) fn place(&self, group: &GroupState, parts: u64) -> Result<(), ClassError> {
         let (io, slot) = (&group.io, group.slot);
         let parent = match &self.parent {
@@ -114,13 +113,13 @@ impl<Id: Node> Record<Id> {
         Ok(())
     }
 
-    /// It is removed: its number in the I/O group of a disk that is gone is not for the next group
-    /// in that place.
+    /// Forgets all numbers, because it is removed. The number in the I/O group of a removed disk
+    /// must not be used for the next group in that slot.
     pub(crate) fn forget_places(&self) {
         self.ids.iter().for_each(|id| id.store(Place(None)));
     }
 
-    /// Takes it out of the I/O group of `slot`, if it is there.
+    /// Removes it from the I/O group of `slot`, if it is there.
     pub(crate) fn displace(&self, io: &IoGroup, slot: usize) -> Result<(), ClassError> {
         let Some(id) = self.id(slot) else { return Ok(()) };
         io.remove(id)?;

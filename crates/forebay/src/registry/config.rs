@@ -9,7 +9,7 @@ use forebay_core::{
 
 use crate::properties::{DiskProperties, RegionChoice, Sharing};
 
-/// How a new disk decides which requests may go, and when.
+/// The rules by which a new disk dispatches requests.
 pub(crate) struct Rules {
     pub(crate) policy: Policy,
     pub(crate) order: ServiceOrder,
@@ -29,8 +29,8 @@ pub struct DiskConfig {
 }
 
 impl DiskConfig {
-    /// A disk with these rates. The vendor's figures are enough to begin with. It holds no files
-    /// until it has a [mountpoint](Self::mountpoint), but grants permits under its name.
+    /// A disk with these rates. The vendor's figures are enough to begin with. No files belong to
+    /// it until it has a [mountpoint](Self::mountpoint), but it grants permits under its name.
     pub fn new(name: impl Into<String>, rates: DiskRates) -> Self {
         let properties = DiskProperties::from_rates(&rates, Vec::new());
         Self::of(name.into(), properties)
@@ -49,8 +49,8 @@ impl DiskConfig {
         Self { name, properties, policy, order, control: Control::Adaptive }
     }
 
-    /// Adds a directory on the disk, or its block device: files on the same
-    /// device belong to the disk.
+    /// Adds a directory on the disk, or its block device. Files on the same device belong to the
+    /// disk.
     #[must_use]
     pub fn mountpoint(mut self, path: impl Into<PathBuf>) -> Self {
         self.properties.mountpoints.push(path.into());
@@ -131,8 +131,8 @@ impl DiskConfig {
         self
     }
 
-    /// The policy, with the base latency that was measured unless it states
-    /// one; the order; and whether directions have a budget each.
+    /// The policy, with the measured base latency unless it states one; the order; and whether each
+    /// direction has its own budget.
     pub(crate) const fn rules(&self) -> Rules {
         let policy = match self.policy {
             Policy::PaceWindow { latency_goal, base_latency: None } => {
@@ -145,7 +145,7 @@ impl DiskConfig {
         Rules { policy, order: self.order, duplex, latency_target, control: self.control }
     }
 
-    /// The base latency that is stated, by the policy or by a measurement.
+    /// The base latency: that of the policy, or the measured one.
     pub(crate) fn base_latency(&self) -> Option<Duration> {
         match self.rules().policy {
             Policy::PaceWindow { base_latency, .. } => base_latency,
@@ -153,7 +153,7 @@ impl DiskConfig {
         }
     }
 
-    /// What is taken otherwise than it was stated.
+    /// Warnings about settings that are not used as they are stated.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let (name, base) = (&self.name, self.base_latency());
         let choice = self.properties.region_choice(&self.rules().policy);
@@ -184,7 +184,8 @@ impl DiskConfig {
         [far, below, bursts].into_iter().flatten().chain(figures)
     }
 
-    /// What requests cost on one of `parts` equal parts of the disk, mixes as their parts.
+    /// The costs of requests on one of `parts` equal parts of the disk. A mix costs the sum of its
+    /// requests.
     pub(crate) fn model(&self, parts: u64) -> Result<DiskModel, ModelError> {
         self.properties.model_of_part(parts)
     }

@@ -21,44 +21,44 @@ use crate::sys::lock::Lock;
 use crate::sys::numa;
 use crate::sys::workers::Workers;
 
-/// Threads of a disk that write back what is dirty in memory, at most: each waits for one part.
+/// The most threads of a disk that write back dirty bytes. Each waits for one part.
 const WORKERS_MAX: usize = 32;
 
-/// What the scheduler keeps of a disk.
+/// The scheduler's state of a disk.
 #[derive(Debug)]
 pub(crate) struct DiskRecord {
     pub(crate) name: String,
     pub(crate) process: Process,
-    /// The one it was made with, which no reload changes.
+    /// The policy with which it was made. No reload changes it.
     pub(crate) policy: Policy,
-    /// One, or one per NUMA node, each with its part of the capacity.
+    /// One node, or one per NUMA node, each with its part of the capacity.
     nodes: Box<[Node]>,
-    /// What it was last configured with.
+    /// The configured rates.
     rates: Lock<Option<DiskRates>>,
     sharing: Lock<SharingState>,
-    /// Writes back what is dirty in memory, and flushes.
+    /// The threads that write back dirty bytes, and flush.
     pub(crate) workers: Workers,
-    /// Where files that are written through the page cache are held.
+    /// The descriptors of files that are written through the page cache.
     pub(crate) held_files: DiskFiles,
-    /// How much of it there may be.
+    /// The limits of dirty bytes.
     pub(crate) dirty_limits: Arc<DirtyLimits>,
-    /// Those of which something could not be written back.
+    /// The files with bytes that could not be written back.
     pub(crate) failed_files: Arc<FailedFiles>,
     /// The bytes of a sector, if the disk misreports them; otherwise 1.
     sector: AtomicUsize,
 }
 
-/// How a disk is shared as it is configured now.
+/// The present sharing of a disk.
 #[derive(Debug, Default)]
 struct SharingState {
     sharing: Sharing,
-    /// Of the threads that there were, the present one has this number.
+    /// The number of the present thread, among all that there were.
     epoch: u64,
-    /// Of which no thread makes use yet.
+    /// The segment, until a thread takes it.
     segment: Option<Segment>,
 }
 
-/// A disk as the threads of one NUMA node use it.
+/// A disk, for the threads of one NUMA node.
 #[derive(Debug)]
 struct Node {
     groups: DiskGroups,
@@ -108,12 +108,12 @@ impl DiskRecord {
         self.nodes.iter().filter_map(move |node| node.groups.iter().nth(direction))
     }
 
-    /// Whether the disk does what its figures say, over all I/O groups.
+    /// Whether the disk reaches its figures, over all I/O groups.
     pub(crate) fn load(&self) -> LoadStatus {
         LoadStatus::of(self.groups().map(|group| &group.io), Clock::of_process().now())
     }
 
-    /// Bytes of all requests and permits that ended so far, by [`Op::index`].
+    /// The bytes of all requests and permits that have ended, by [`Op::index`].
     pub(crate) fn bytes(&self) -> [u64; 4] {
         let mut sum = [0u64; 4];
         for queue in self.groups().flat_map(|group| group.all_metrics()) {
@@ -127,27 +127,27 @@ impl DiskRecord {
         self.groups().any(|group| group.published_metrics().any(QueueMetrics::has_given_up))
     }
 
-    /// What was given up of a class, and is held still.
+    /// The requests of a class that were given up and are still held.
     pub(crate) fn held(&self, class: &ClassRecord) -> Held {
         held_in(self.groups(), class)
     }
 
-    /// The same of one direction; see [`DiskRecord::groups_of`].
+    /// [`Self::held`] for one direction: see [`DiskRecord::groups_of`].
     pub(super) fn held_of(&self, direction: usize, class: &ClassRecord) -> Held {
         held_in(self.groups_of(direction), class)
     }
 
-    /// Whether reads and writes have a budget each.
+    /// Whether reads and writes have separate budgets.
     pub(crate) fn is_duplex(&self) -> bool {
         self.nodes.iter().any(|node| node.groups.is_duplex())
     }
 
-    /// Makes all queues and their waiters look for changes.
+    /// Wakes all queues, so that they and their waiters notice changes.
     pub(crate) fn wake_queues(&self) {
         self.groups().for_each(|group| group.wakers.wake_all());
     }
 
-    /// The disk is shared like this from now on; what it was before ends.
+    /// Sets the sharing of the disk, and ends the previous one.
     pub(super) fn set_sharing(&self, sharing: &Sharing, segment: Option<Segment>) {
         let mut state = self.sharing.lock();
         if state.sharing == *sharing {
@@ -159,18 +159,19 @@ impl DiskRecord {
         self.set_parts([part; 2]);
     }
 
-    /// The segment that no thread makes use of yet, and the number of the thread that is to.
+    /// Takes the segment that no thread has taken, with the number of its thread.
     pub(super) fn take_segment(&self) -> Option<(Segment, u64)> {
         let mut state = self.sharing.lock();
         Some((state.segment.take()?, state.epoch))
     }
 
-    /// Whether the thread of this number is the present one.
+    /// Whether the thread with this number is the present one.
     pub(super) fn is_shared_since(&self, epoch: u64) -> bool {
         self.sharing.lock().epoch == epoch
     }
 
-    /// Sets the parts that the thread of this number has found; whether it is the present one still.
+    /// Sets the parts that the thread with this number computed. Returns whether it is still the
+    /// present one.
     pub(super) fn set_parts_since(&self, epoch: u64, parts: [Option<u32>; 2]) -> bool {
         let state = self.sharing.lock();
         let is_present = state.epoch == epoch;
@@ -187,28 +188,28 @@ impl DiskRecord {
         }
     }
 
-    /// Notes what the disk is configured with.
+    /// Notes the configured rates.
     pub(crate) fn set_rates(&self, rates: DiskRates) {
         *self.rates.lock() = Some(rates);
     }
 
-    /// Notes how many bytes are written at least, if the disk misreports them.
+    /// Notes the sector size in bytes, if the disk misreports it.
     pub(crate) fn set_sector(&self, bytes: Option<u64>) {
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
         self.sector.store(bytes.unwrap_or(1), Ordering::Relaxed);
     }
 
-    /// What was noted by [`DiskRecord::set_sector`]; 1 if nothing was.
+    /// The size that [`DiskRecord::set_sector`] has set, or 1.
     pub(crate) fn sector(&self) -> usize {
         self.sector.load(Ordering::Relaxed)
     }
 
-    /// What the disk is configured with, if anything is known of it.
+    /// The configured rates, if there are any.
     pub(crate) fn rates(&self) -> Option<DiskRates> {
         *self.rates.lock()
     }
 
-    /// The I/O groups of the calling thread: those of the NUMA node it runs on.
+    /// The I/O groups of the calling thread, by the NUMA node on which it runs.
     pub(crate) fn here(&self) -> &DiskGroups {
         &self.node_here().groups
     }

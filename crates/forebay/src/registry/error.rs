@@ -17,29 +17,29 @@ pub enum ClassError {
     /// The name is in use.
     #[error("there is a class or group named `{name}` already; choose another name")]
     NameTaken {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
     /// The scheduler does not accept the change.
     #[error("class or group `{name}`: {source}")]
     Refused {
-        /// Its name.
+        /// The name of the class or group.
         name: String,
-        /// What is wrong, and what is allowed.
+        /// The reason, with the allowed values.
         source: forebay_core::ClassError,
     },
-    /// Work that names no class needs one.
+    /// The class of untagged work cannot be removed.
     #[error(
         "the class `{DEFAULT_CLASS}` takes the work that has no other class and cannot be removed"
     )]
     DefaultClass,
-    /// It belongs to another scheduler.
+    /// The class, group or disk belongs to another scheduler.
     #[error("`{name}` belongs to another scheduler")]
     OtherScheduler {
         /// Its name.
         name: String,
     },
-    /// This is a child of the process that made the scheduler.
+    /// The process was forked after it made the scheduler, and this is the child.
     #[error(transparent)]
     Forked(#[from] Forked),
 }
@@ -54,17 +54,17 @@ pub enum SchedulerError {
     /// The rates of a disk are out of range.
     #[error("the rates of the disk `{disk}`: {source}")]
     Rates {
-        /// Name of the disk.
+        /// The name of the disk.
         disk: String,
-        /// What is wrong with them.
+        /// Which rate is wrong, and why.
         source: ModelError,
     },
-    /// The disk cannot meet its latency target.
+    /// The latency target is not above the base latency of the disk.
     #[error("the disk `{disk}`: {source}")]
     LatencyTarget {
-        /// Name of the disk.
+        /// The name of the disk.
         disk: String,
-        /// What is asked for, and what the disk does.
+        /// The target and the base latency.
         source: TargetBelowBase,
     },
     /// A mountpoint cannot be looked up.
@@ -73,11 +73,11 @@ pub enum SchedulerError {
          or remove it from the configuration"
     )]
     Mountpoint {
-        /// Name of the disk.
+        /// The name of the disk.
         disk: String,
         /// The mountpoint.
         mountpoint: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// Two disks are on one device.
@@ -85,9 +85,9 @@ pub enum SchedulerError {
         "the disks `{first}` and `{second}` are on the same device ({device}); make one of the two"
     )]
     DeviceTwice {
-        /// Name of one of them.
+        /// The name of one of them.
         first: String,
-        /// Name of the other.
+        /// The name of the other one.
         second: String,
         /// The device.
         device: Device,
@@ -95,9 +95,9 @@ pub enum SchedulerError {
     /// A disk cannot be shared with other processes as it is configured.
     #[error("the disk `{disk}` cannot be shared: {source}")]
     Shared {
-        /// Name of the disk.
+        /// The name of the disk.
         disk: String,
-        /// What is wrong.
+        /// The reason.
         source: SharedMemoryError,
     },
     /// Two disks have the same name.
@@ -106,58 +106,58 @@ pub enum SchedulerError {
         /// The name.
         name: String,
     },
-    /// Another division of the budget than the one that the disk was made with.
+    /// A reload changes `duplex` of a disk, which is not possible.
     #[error(
         "the disk `{disk}` was made with `duplex: {}`, which a reload cannot change: leave it, or \
          make a new scheduler", !duplex
     )]
     Duplex {
-        /// Name of the disk.
+        /// The name of the disk.
         disk: String,
-        /// What the properties say now.
+        /// The value in the new properties.
         duplex: bool,
     },
     /// There are too many disks.
     #[error("{count} disks; at most {DISKS_MAX} are possible: leave some to the default disk")]
     DisksMax {
-        /// How many there would be.
+        /// The number of disks.
         count: usize,
     },
-    /// There is no disk of the name that files without an entry shall belong to.
+    /// The disk for files without an entry is not configured.
     #[error(
         "there is no disk `{name}` for files on unlisted disks: name one of the configured disks"
     )]
     UnlistedDisk {
-        /// Its name.
+        /// The name of the disk.
         name: String,
     },
-    /// A number of I/O groups out of range.
+    /// The number of I/O groups is out of range.
     #[error("{count} I/O groups per disk; give 1 to {IO_GROUPS_MAX}, one per NUMA node used")]
     IoGroups {
-        /// The number asked for.
+        /// The requested number.
         count: usize,
     },
-    /// A number of shards out of range.
+    /// The number of queues per I/O group is out of range.
     #[error("{count} shards per I/O group; give 1 to {SHARDS_MAX}")]
     Shards {
-        /// The number asked for.
+        /// The requested number.
         count: usize,
     },
-    /// No room for requests.
+    /// The maximum of requests in a queue is 0.
     #[error("requests_max is 0; give at least 1 request per queue")]
     Requests,
-    /// A number of I/O threads out of range.
+    /// The number of I/O threads is out of range.
     #[error("{count} I/O threads per I/O group; give 1 to {shards_max}, the number of its shards")]
     IoQueues {
-        /// The number asked for.
+        /// The requested number.
         count: usize,
-        /// How many queues the I/O group may have.
+        /// The most queues of the I/O group.
         shards_max: usize,
     },
     /// A class could not be added to a disk.
     #[error(transparent)]
     Class(#[from] ClassError),
-    /// This is a child of the process that made the scheduler.
+    /// The process was forked after it made the scheduler, and this is the child.
     #[error(transparent)]
     Forked(#[from] Forked),
 }

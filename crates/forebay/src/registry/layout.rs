@@ -1,17 +1,17 @@
-//! How the disks of a scheduler are divided, and what is there without being configured.
+//! The division of a scheduler's disks, and the disk and class that exist without being configured.
 
 use crate::io_thread::IoThreadsConfig;
 
-/// Most I/O groups per disk.
+/// The most I/O groups per disk.
 pub const IO_GROUPS_MAX: usize = 16;
 
-/// Name of the disk of devices that are not listed.
+/// The name of the disk of devices without an entry.
 pub const DEFAULT_DISK: &str = "default";
 
-/// Name of the class of work that has no other.
+/// The name of the class of work that names no class.
 pub const DEFAULT_CLASS: &str = "untagged";
 
-/// How each disk is divided.
+/// The division of each disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) io_groups: usize,

@@ -1,4 +1,4 @@
-//! Which disk the files of a mount are on, as it was found a moment ago.
+//! A cache of the disks of mounts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use forebay_core::Time;
 
 use super::disk::DiskRecord;
 
-/// Numbers of mounts are given again, and what is below one can be changed: so
-/// long it is believed to be as it was found.
+/// The time for which a result is cached, in nanoseconds. Numbers of mounts are reused, and the
+/// devices below a mount can change.
 const BELIEVED_NANOS: u64 = 1_000_000_000;
-/// Mounts that are remembered at most.
+/// The most mounts in the cache.
 const MOUNTS_MAX: usize = 1024;
 
-/// What was found, by the number of the mount and that of the file system.
+/// The results, by the number of the mount and that of the file system.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups(HashMap<(u64, DeviceNumber), Found>);
 
 #[derive(Debug)]
 struct Found {
-    /// None if no entry covers it.
+    /// `None` if no entry covers the mount.
     disk: Option<Arc<DiskRecord>>,
     at: Time,
 }
 
 impl Lookups {
-    /// What was found of such a file; `None` if it is to be looked up.
+    /// The cached result for a file with this status. `None` if it has to be looked up.
     pub(crate) fn get(&self, stat: &FileStat, now: Time) -> Option<Option<&Arc<DiskRecord>>> {
         let found = self.0.get(&(stat.mount?, stat.number))?;
         (now.nanos_since(found.at) < BELIEVED_NANOS).then_some(found.disk.as_ref())
     }
 
-    /// Notes what was found of such a file at `now`.
+    /// Caches the result of a look-up at `now`.
     pub(crate) fn add(&mut self, stat: &FileStat, now: Time, disk: Option<&Arc<DiskRecord>>) {
         let Some(mount) = stat.mount else { return };
         if self.0.len() >= MOUNTS_MAX {
@@ -41,7 +41,7 @@ impl Lookups {
         self.0.insert((mount, stat.number), Found { disk: disk.cloned(), at: now });
     }
 
-    /// There are other entries now.
+    /// Clears the cache, because the entries have changed.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
     }

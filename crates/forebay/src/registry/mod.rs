@@ -1,5 +1,5 @@
-//! The disks and classes of a scheduler, and that every class is on every disk; how it is
-//! configured, and what all its handles share.
+//! The disks and classes of a scheduler, with every class on every disk; its configuration; and the
+//! state that all its handles share.
 
 mod apply;
 mod claims;
@@ -42,22 +42,22 @@ use crate::messages;
 use crate::permit::DiskGroup;
 use crate::properties::{Coverage, DISKS_MAX};
 
-/// A request that is small to every disk, in bytes.
+/// The length of a request that is small for every disk, in bytes.
 const SMALL_LEN: u64 = 4096;
 
-/// What changes at run time, behind the scheduler's lock.
+/// The state that changes at run time, behind the scheduler's lock.
 pub(crate) struct Registry {
     pub(crate) disks: Vec<Arc<DiskRecord>>,
-    /// What the disks lie on.
+    /// The devices below the disks.
     pub(crate) coverage: Coverage<Arc<DiskRecord>>,
     pub(crate) lookups: Lookups,
     pub(crate) classes: Vec<Arc<ClassRecord>>,
     pub(crate) groups: Vec<Arc<GroupRecord>>,
-    /// Places for I/O groups in the records of classes.
+    /// The places for I/O groups in the records of classes.
     slots: Slots,
-    /// Into how many parts each disk is divided.
+    /// The number of parts of each disk.
     parts: u64,
-    /// Whom the disks tell what happens.
+    /// Receives the events of the disks.
     hook: Hook,
 }
 
@@ -104,7 +104,7 @@ impl Registry {
         let disk = DiskRecord::new(name.to_owned(), rules.policy, nodes, &io_threads);
         let disk = Arc::new(disk);
         for group in disk.groups() {
-            // A group of classes comes after the one that it is in.
+            // A group of classes comes after its parent.
             for record in &self.groups {
                 refused(record, record.place(group, self.parts))?;
             }
@@ -184,7 +184,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Does something with a record in all I/O groups, up to the first that refuses.
+    /// Applies a change to a record in all I/O groups, until one refuses it.
     fn change<Id: Node>(
         &self,
         record: &Record<Id>,
@@ -200,7 +200,7 @@ impl Registry {
         self.disks.iter().flat_map(|disk| disk.groups().map(Arc::as_ref))
     }
 
-    /// A new class or group of classes, on all disks.
+    /// Adds a new class or group of classes to all disks.
     fn placed<Id: Node>(
         &self,
         name: &str,
@@ -215,7 +215,7 @@ impl Registry {
         let record = Record::new(name.to_owned(), parent.cloned(), shares, self.slots.count());
         let placed = self.io_groups().try_for_each(|group| record.place(group, self.parts));
         if let Err(source) = placed {
-            // Nobody knows of it yet, so it has no work that could keep it.
+            // Nobody has a handle of it yet, so it has no work that prevents its removal.
             for group in self.io_groups() {
                 let _ = record.displace(&group.io, group.slot);
             }
@@ -224,10 +224,10 @@ impl Registry {
         Ok(Arc::new(record))
     }
 
-    /// Takes a record off all disks; off none, if one refuses.
+    /// Removes a record from all disks, or from none if one refuses.
     fn displace<Id: Node>(&self, record: &Record<Id>) -> Result<(), ClassError> {
-        // What is put back after a refusal is new there, and has counted
-        // nothing: only for work that comes between the two looks.
+        // After a refusal a record is added again, with new counters. The check before makes that
+        // rare: it happens only if work arrives between the two steps.
         self.change(record, |id, io| io.check_removable(id))?;
         let mut displaced = Vec::new();
         for group in self.io_groups() {
@@ -244,7 +244,7 @@ impl Registry {
     }
 }
 
-/// How many requests of 4 KiB keep a disk busy, as far as its figures say.
+/// The number of requests of 4 KiB that keep a disk busy, as far as its figures tell.
 fn depth(groups: &DiskGroups, policy: Policy, model: &DiskModel) -> u64 {
     match policy {
         Policy::Concurrency { requests } => requests.into(),
@@ -255,8 +255,7 @@ fn depth(groups: &DiskGroups, policy: Policy, model: &DiskModel) -> u64 {
     }
 }
 
-/// The I/O threads that a disk of this depth is to have: as asked for, or
-/// fewer.
+/// The I/O threads of a disk of this depth: the requested number, or fewer.
 fn io_threads(disk: &str, depth: u64, layout: Layout) -> IoThreadsConfig {
     let configured = layout.io_threads.io_queues;
     let wanted = u32::try_from(configured).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! What all handles of a scheduler share.
+//! The state that all handles of a scheduler share.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::sys::lock::{HereGuard, Lock};
 
 /// The disks and classes of a scheduler, for all its handles.
 pub(crate) struct Shared {
-    /// The disk that classes mean unless told otherwise.
+    /// The disk of classes unless another one is chosen.
     pub(crate) first: Arc<DiskRecord>,
     pub(crate) default_disk: Arc<DiskRecord>,
     pub(crate) untagged: Arc<ClassRecord>,
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     registry: OfProcess<Lock<Registry>>,
 }
 
-/// The records that there are from the beginning, and where new disks and files come.
+/// The records that exist from the beginning, and the rule for files without an entry.
 pub(crate) struct Beginning {
     pub(crate) first: Arc<DiskRecord>,
     pub(crate) default_disk: Arc<DiskRecord>,
@@ -41,7 +41,7 @@ pub(crate) struct Beginning {
 }
 
 impl Shared {
-    /// What a new scheduler has, whose configured disks are `applied`.
+    /// The state of a new scheduler, whose configured disks are `applied`.
     pub(crate) fn new(beginning: Beginning, registry: Registry, applied: &[Applied]) -> Self {
         let Beginning { first, default_disk, untagged, unlisted, layout } = beginning;
         let (claims, registry) = (Claims::new(), OfProcess::new(Lock::new(registry)));
@@ -50,26 +50,26 @@ impl Shared {
         shared
     }
 
-    /// Takes over what `disks` are said to do now; returns what they lie on.
+    /// Applies the configuration `disks`. Returns the disks with the devices below them.
     pub(crate) fn reload(&self, disks: &[DiskConfig]) -> Result<Vec<Applied>, SchedulerError> {
         self.registry.process().check()?;
         let checked = check(disks, self.layout.io_groups as u64)?;
         let (applied, gone) = self.registry()?.apply(checked, self.layout)?;
         gone.iter().for_each(|disk| self.claims.remove(&disk.name));
-        // Without the lock: this waits for the I/O threads of the disks.
+        // Dropped without the lock, because this waits for the I/O threads of the disks.
         drop(gone);
         applied.iter().for_each(|(disk, _)| disk.wake_queues());
         self.claim(&applied);
         Ok(applied)
     }
 
-    /// Not in a child, which may have found it locked for ever.
+    /// Locks the registry. Fails in a child, because the lock may have been held at the fork.
     pub(crate) fn registry(&self) -> Result<HereGuard<'_, Registry>, Forked> {
         self.registry.process().check()?;
         Ok(self.registry.lock_here())
     }
 
-    /// The present settings of a class or a group of classes; nothing in a child.
+    /// The present settings of a class or a group of classes. The defaults in a child.
     pub(crate) fn settings_of<Id: Node>(&self, record: &Record<Id>) -> Settings {
         if self.registry.process().is_here() {
             *record.settings.lock()
@@ -78,8 +78,8 @@ impl Shared {
         }
     }
 
-    /// Changes classes, and makes all queues look at what that means for those
-    /// who wait: without the lock, as wakers are others' code.
+    /// Changes classes, and wakes all queues, so that they notice the change. They are woken
+    /// without the lock, because wakers run code of others.
     pub(crate) fn change(
         &self,
         change: impl FnOnce(&Registry) -> Result<(), ClassError>,
@@ -94,7 +94,7 @@ impl Shared {
         changed
     }
 
-    /// The disk of a file, if it can be told without a look at the mounts.
+    /// The disk of a file, if the mounts need not be read for it.
     pub(crate) fn disk_known(
         &self,
         stat: &FileStat,
@@ -110,7 +110,7 @@ impl Shared {
         Ok(found.and_then(|found| found.or_else(|| self.unlisted.disk_again()).cloned()))
     }
 
-    /// The disk of a file on `stack`; of one whose status was asked then, it is noted.
+    /// The disk of a file on `stack`. With the status of the file the result is cached.
     pub(crate) fn disk_on(
         &self,
         stack: Stack,
@@ -126,7 +126,7 @@ impl Shared {
         covering.map_or_else(|| self.unlisted.disk_of(path(), stack), Ok)
     }
 
-    /// Warns of disks that have another's device.
+    /// Warns of disks with a device in common.
     fn claim(&self, applied: &[Applied]) {
         for (disk, stacks) in applied {
             stacks.iter().for_each(|stack| self.claims.add(&disk.name, stack));

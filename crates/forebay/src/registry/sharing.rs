@@ -1,4 +1,4 @@
-//! A disk that other processes use too: what this process wants of it, and its part.
+//! Disks that other processes use too: the demand and the part of this process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,27 +19,27 @@ use crate::sys::clock::Clock;
 use crate::sys::panics::contain;
 use crate::sys::signals;
 
-/// How often a process says what it wants, and looks at what others say. More often costs processor
-/// time; less often leaves unused what others have just left.
+/// The time between two exchanges with the other processes. A shorter time costs CPU time. With a
+/// longer one, disk time that others have just freed lies unused for longer.
 const LOOK: Duration = Duration::from_millis(50);
-/// A class counts for so long after its last request, in nanoseconds (1 s), so that one with few requests
-/// does not come and go.
+/// The time in nanoseconds (1 s) for which a class counts after its last request, so that a class
+/// with few requests counts all the time.
 const COUNTS_NANOS: u64 = 1_000_000_000;
-/// What is used is an average over about this many looks. Over fewer it is noise on a slow disk;
-/// over more, what others leave is given out later.
+/// The usage is an average over about this many exchanges. With fewer it is noisy on a slow disk.
+/// With more, disk time that others free is used later.
 const LOOKS_AVERAGED: f64 = 6.0;
-/// Work waits for the disk where it did for one part in this many of the time between two looks.
+/// Work counts as waiting if it waited for at least this fraction (1/8) of the time between two
+/// exchanges.
 const WAITS_PART: u64 = 8;
-/// Work also waits, in the disk, where it fills at least one part in this many of its window:
-/// enough to keep the disk busy, so that others need not have more than they are due.
+/// Work also counts as waiting, in the disk, if it fills at least this fraction (1/2) of its
+/// window. That keeps the disk busy, so that others need no more than their due.
 const FILLS_PART: u64 = 2;
-/// For so long after it was last seen to wait, in nanoseconds (200 ms), a process is taken to want
-/// more.
+/// The time in nanoseconds (200 ms) after the last wait for which a process counts as wanting more.
 const WANTS_NANOS: u64 = 200_000_000;
-/// Queues are woken where the part grows by more than one part in this many.
+/// Queues are woken if the part grows by more than this fraction (1/8).
 const WAKES_PART: u32 = 8;
 
-/// Starts a thread for each disk that is shared by a segment and has none yet.
+/// Starts a thread for each disk that is shared through a segment and has none yet.
 pub(crate) fn start(scheduler: &Arc<Shared>, applied: &[Applied]) {
     for (disk, _) in applied {
         let Some((segment, epoch)) = disk.take_segment() else { continue };
@@ -58,7 +58,7 @@ pub(crate) fn start(scheduler: &Arc<Shared>, applied: &[Applied]) {
     }
 }
 
-/// Looks at the segment of a disk.
+/// The exchange of demands through the segment of a disk.
 struct Looker {
     segment: Segment,
     siblings: Siblings,
@@ -74,7 +74,7 @@ impl Looker {
         Self { segment, siblings, meters, sequence: 0, parts: [None; 2], has_failed: false }
     }
 
-    /// Whether there is anything to look at any more.
+    /// Does one exchange. Returns whether another one is needed.
     fn look(&mut self, scheduler: &Weak<Shared>, disk: &Weak<DiskRecord>, epoch: u64) -> bool {
         let (Some(scheduler), Some(disk)) = (scheduler.upgrade(), disk.upgrade()) else {
             return false;
@@ -112,7 +112,7 @@ impl Looker {
         true
     }
 
-    /// Says what this process wants; returns its parts.
+    /// Writes the demand of this process. Returns its parts.
     fn exchange(&mut self, now: Time, demands: [Demand; 2]) -> io::Result<[Option<u32>; 2]> {
         if self.segment.is_gone() {
             let path: &Path = &self.segment.path;
@@ -132,14 +132,14 @@ fn grows(before: Option<u32>, after: Option<u32>) -> bool {
     after.is_none_or(|after| after > before.saturating_add(before / WAKES_PART))
 }
 
-/// Measures what a process uses of one direction of a disk.
+/// Measures the usage of one direction of a disk by this process.
 #[derive(Debug, Default)]
 struct Meter {
     at: Time,
     waited_nanos: u64,
     used: f64,
     wants_until: Time,
-    /// What each class has used so far, by name, and when that rose last.
+    /// The disk time that each class has used, by name, and when it last rose.
     classes: BTreeMap<String, (u64, Time)>,
 }
 
@@ -187,7 +187,7 @@ impl Meter {
         let wants = now < self.wants_until;
         if !is_first && groups > 0 {
             let used = used_nanos as f64 / nanos as f64 / f64::from(groups);
-            // between two requests of a small part it is not
+            // A process with a small part is not idle between two requests.
             let is_idle = used_nanos == 0 && in_disk == 0 && !wants;
             self.used = if is_idle { 0.0 } else { self.used + (used - self.used) / LOOKS_AVERAGED };
         }
@@ -195,7 +195,7 @@ impl Meter {
     }
 }
 
-/// The class, or the outermost group that it is in, with its shares.
+/// The name and shares of the class, or of the outermost group that it is in.
 fn top(class: &ClassRecord) -> (&str, u32) {
     let Some(mut group) = class.parent.as_ref() else {
         return (&class.name, class.settings.lock().shares);

@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 
 use crate::permit::DiskGroup;
 
-/// Which places are taken. A group keeps its place until the last permit of it ends, also when its
-/// disk is gone: by then the numbers of classes in that place are looked up no more.
+/// The used places. A group keeps its place until its last permit ends, even if its disk is
+/// removed. After that the numbers of classes in that place are no longer looked up.
 #[derive(Debug)]
 pub(crate) struct Slots {
     groups: Box<[Weak<DiskGroup>]>,
@@ -16,17 +16,17 @@ impl Slots {
         Self { groups: (0..count).map(|_| Weak::new()).collect() }
     }
 
-    /// How many places there are.
+    /// The number of places.
     pub(crate) fn count(&self) -> usize {
         self.groups.len()
     }
 
-    /// How many are free.
+    /// The number of free places.
     pub(crate) fn free(&self) -> usize {
         self.groups.iter().filter(|group| group.strong_count() == 0).count()
     }
 
-    /// Takes a free place for the group that `make` makes for it; `None` if there is none.
+    /// Takes a free place for the group that `make` makes for it. `None` if there is none.
     pub(crate) fn take(
         &mut self,
         make: impl FnOnce(usize) -> Arc<DiskGroup>,

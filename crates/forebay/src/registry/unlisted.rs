@@ -12,8 +12,8 @@ use super::disk::DiskRecord;
 use crate::messages;
 use crate::sys::lock::Lock;
 
-/// Devices beyond these are not reported: numbers of file systems are used up without end where
-/// containers come and go.
+/// The most devices that are reported. If containers come and go, new device numbers appear without
+/// end.
 const REPORTED_MAX: usize = 1024;
 
 /// The treatment of files on disks without an entry; see
@@ -41,13 +41,13 @@ pub struct UnlistedError {
     pub path: PathBuf,
     /// The device or file system that it is on.
     pub device: DeviceNumber,
-    /// The mountpoint of that, if it is known.
+    /// The mountpoint of the device, if it is known.
     pub mountpoint: Option<PathBuf>,
 }
 
 forebay_core::debug_as_display!(UnlistedError);
 
-/// What to do about it.
+/// The remedy.
 fn advice(mountpoint: Option<&Path>) -> String {
     match mountpoint {
         Some(point) => format!("add one with `mountpoint: {}`", point.display()),
@@ -55,10 +55,10 @@ fn advice(mountpoint: Option<&Path>) -> String {
     }
 }
 
-/// The rule, and how often it was needed.
+/// The treatment of files without an entry, and the number of such files.
 #[derive(Debug)]
 pub(crate) struct UnlistedRule {
-    /// Whose the files are; nobody's where they are refused.
+    /// The disk of these files; `None` if they are refused.
     disk: Option<Arc<DiskRecord>>,
     opens: AtomicU64,
     reported: Lock<HashSet<DeviceNumber>>,
@@ -69,21 +69,21 @@ impl UnlistedRule {
         Self { disk, opens: AtomicU64::new(0), reported: Lock::default() }
     }
 
-    /// How many files were looked up or opened that no entry covers.
+    /// The number of files without an entry that were looked up or opened.
     pub(crate) fn opens(&self) -> u64 {
         self.opens.load(Ordering::Relaxed)
     }
 
-    /// The disk of another file of a mount that no entry covers, which was reported;
-    /// `None` where files are refused.
+    /// The disk of another file of a reported mount that no entry covers. `None` if such files are
+    /// refused.
     pub(crate) fn disk_again(&self) -> Option<&Arc<DiskRecord>> {
         let disk = self.disk.as_ref()?;
         self.opens.fetch_add(1, Ordering::Relaxed);
         Some(disk)
     }
 
-    /// The disk of the file `path` on `stack`, which no entry covers. The first of each device is
-    /// reported in the log.
+    /// The disk of the file `path` on `stack`, which no entry covers. The first file of each device
+    /// is logged.
     pub(crate) fn disk_of(&self, path: PathBuf, stack: Stack) -> io::Result<Arc<DiskRecord>> {
         self.opens.fetch_add(1, Ordering::Relaxed);
         let device = stack.number;

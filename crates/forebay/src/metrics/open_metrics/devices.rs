@@ -1,4 +1,4 @@
-//! What block devices did and how much of it was unscheduled, in a scrape.
+//! Metrics of block devices, and of their unscheduled part.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ const COUNTERS: &[Metric<Traffic, u64>] = &[
     ),
 ];
 
-/// What is below each disk.
+/// Encodes the device below each disk.
 pub(super) fn encode(devices: &mut Section<'_, '_>, disks: &[DiskSnapshot]) -> fmt::Result {
     let all = disks.iter().map(|disk| (("mountpoint", disk.name.as_str()), &disk.traffic));
     let seen = all.clone().filter(|(_, traffic)| traffic.unknown_because.is_none());

@@ -1,4 +1,4 @@
-//! What deleters deleted and what waits for them, in a scrape.
+//! Metrics of deleters and their backlogs.
 
 use super::metric::{Metric, seconds};
 use crate::metrics::Discards;

@@ -1,4 +1,4 @@
-//! What a scrape says of each disk.
+//! Metrics of each disk.
 
 use forebay_core::DiskRates;
 

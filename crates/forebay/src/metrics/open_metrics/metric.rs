@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use crate::metrics::Distribution;
 
-/// One metric: its name, what it says, and its value.
+/// One metric: its name, its help text, and its value.
 pub(super) type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);
 
 /// Old and new names of metrics. A metric is also shown with its old names, for one release.
@@ -57,14 +57,14 @@ impl Value<'_> {
     }
 }
 
-/// Metrics whose names have the same beginning.
+/// Metrics whose names have the same prefix.
 pub(super) struct Section<'a, 'e>(
     pub(super) &'a mut DescriptorEncoder<'e>,
     pub(super) &'static str,
 );
 
 impl Section<'_, '_> {
-    /// One metric without labels.
+    /// Encodes one metric without labels.
     pub(super) fn one(
         &mut self,
         kind: MetricType,
@@ -76,7 +76,7 @@ impl Section<'_, '_> {
         value.encode(encoder.encode_descriptor(&format!("{prefix}{name}"), help, None, kind)?)
     }
 
-    /// One metric with a value for each of several labels, with its old names too.
+    /// Encodes one metric with a value for each of several labels, also under its old names.
     pub(super) fn family<'v, L: EncodeLabelSet>(
         &mut self,
         kind: MetricType,
@@ -97,7 +97,7 @@ impl Section<'_, '_> {
         Ok(())
     }
 
-    /// All metrics of a table, each of all `items`.
+    /// Encodes all metrics of a table, each for all `items`.
     pub(super) fn table<'v, L: EncodeLabelSet, T: 'v, V>(
         &mut self,
         kind: MetricType,

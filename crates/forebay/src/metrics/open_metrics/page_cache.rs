@@ -1,4 +1,4 @@
-//! What reads through the page cache found, in a scrape.
+//! Metrics of reads through the page cache.
 
 use super::metric::Metric;
 use crate::PageCacheCounters;

@@ -7,7 +7,7 @@ use forebay_core::LatencyTarget;
 
 use crate::properties::{TargetBelowBase, parse_latency_target};
 
-/// The target of a disk of this base latency.
+/// Checks the target for a disk with this base latency.
 pub(super) fn check(
     source: Source<'_>,
     stated: Option<&Located<String>>,

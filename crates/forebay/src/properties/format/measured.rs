@@ -1,4 +1,4 @@
-//! The keys of a `forebay.yaml` alongside Seastar's.
+//! The keys of a `forebay.yaml` in addition to Seastar's.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::{Disk, Ladder, Word, region, scaled_rate};
 use crate::properties::measured::contradiction;
 use crate::properties::{CostAt, DiscardCost, Lasting, Measured, MeasuredDirection, Steadiness};
 
-/// Above this, a time is a slip.
+/// The highest accepted time in microseconds.
 const TIME_US_MAX: f64 = 1e8;
 const COST_NANOS_MAX: u64 = 100_000_000_000;
 const KNEE_MAX: f64 = 1e6;
 const EXCESS_MAX: f64 = 1e6;
 const OBSERVED_SECONDS_MAX: u64 = 1 << 32;
 
-/// What the file says of one disk, whose rates are to be multiplied by `factor`.
+/// Checks the keys of one disk, whose rates are to be multiplied by `factor`.
 pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Measured, ConfigError> {
     let time = |value: &Option<Located<f64>>| value.map(|us| micros(source, us)).transpose();
     let direction = |raw: Raw<'_>| raw.check(source, disk.max_cost_function, factor);
@@ -86,7 +86,7 @@ struct Raw<'a> {
     steady: Option<Located<bool>>,
     burst_excess: Option<Located<f64>>,
     observed: Option<Located<u64>>,
-    /// Operations and bytes.
+    /// Whether operations and bytes are sustained.
     lasting: [Option<Located<Word>>; 2],
     iops: Located<Quantity>,
     bandwidth: Located<Quantity>,
@@ -177,7 +177,7 @@ fn ladder(source: Source<'_>, cost: &Located<Ladder>) -> Result<Vec<CostAt>, Con
     cost.value.iter().map(check).collect()
 }
 
-/// What requests cost on a disk that is `factor` times as fast.
+/// The costs of requests on a disk that is `factor` times as fast.
 fn scaled(
     source: Source<'_>,
     cost: &Located<Ladder>,

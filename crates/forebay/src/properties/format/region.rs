@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{BANDWIDTH_MAX, IOPS_MAX};
 use crate::properties::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX, RegionGoal};
 
-/// A longer latency is a slip.
+/// The highest accepted latency in microseconds.
 const LATENCY_US_MAX: f64 = 1e8;
 
 /// A region as it is written.
@@ -30,7 +30,7 @@ pub(super) struct Goal {
     latency_us: Located<f64>,
 }
 
-/// Which of the regions of a disk is to be used.
+/// Checks the goal that chooses one of the regions of a disk.
 pub(super) fn check_goal(
     source: Source<'_>,
     goal: Option<&Located<Goal>>,
@@ -43,7 +43,7 @@ pub(super) fn check_goal(
     Ok(Some(RegionGoal { read_percentile, latency }))
 }
 
-/// The regions of a disk whose rates are to be multiplied by `factor`.
+/// Checks the regions of a disk whose rates are to be multiplied by `factor`.
 pub(super) fn check(
     source: Source<'_>,
     regions: Option<&Located<Vec<Located<Region>>>>,

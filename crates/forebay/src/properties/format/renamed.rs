@@ -4,11 +4,11 @@ use forebay_config::{ConfigError, Located, Source};
 
 use super::Disk;
 
-/// Moves what stands under old keys to the new ones. Returns the pairs of old and new keys that the
+/// Moves the values of old keys to the new ones. Returns the pairs of old and new keys that the
 /// file uses.
 ///
 /// # Errors
-/// A key stands there under both names.
+/// The file has a key under both names.
 pub(super) fn take_old_keys(
     source: Source<'_>,
     disk: &mut Disk,
@@ -32,7 +32,7 @@ pub(super) fn take_old_keys(
     Ok(renamed)
 }
 
-/// Moves one value. Returns whether it stood under the old key.
+/// Moves one value. Returns whether the file has the old key.
 fn take_one<T>(
     source: Source<'_>,
     old: &mut Option<Located<T>>,

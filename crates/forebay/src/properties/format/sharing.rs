@@ -10,7 +10,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 
 use crate::properties::Sharing;
 
-/// `shared` as it is written: a truth, or where the segment is.
+/// `shared` as it is written: a boolean, or the path of the segment.
 #[derive(Default)]
 pub(super) struct Shared(Option<Segment>);
 
