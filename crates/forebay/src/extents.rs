@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// As many extents are asked for at a time.
+/// The most extents of one query.
 pub(crate) const EXTENTS_MAX: usize = 64;
 
 /// `_IOWR('f', 11, struct fiemap)`.
@@ -38,26 +38,26 @@ struct Fiemap {
     extents: [FiemapExtent; EXTENTS_MAX],
 }
 
-/// `FIEMAP_EXTENT_DELALLOC`: data in memory alone, which has no blocks yet.
+/// `FIEMAP_EXTENT_DELALLOC`: data that is only in memory, and has no blocks yet.
 const FIEMAP_EXTENT_DELALLOC: u32 = 0x4;
 
-/// `FIEMAP_FLAG_SYNC`: what is in memory alone gets its blocks first.
+/// `FIEMAP_FLAG_SYNC`: data that is only in memory gets its blocks first.
 const FIEMAP_FLAG_SYNC: u32 = 0x1;
 
 /// `FIEMAP_EXTENT_LAST`.
 const FIEMAP_EXTENT_LAST: u32 = 0x1;
 
-/// `FIEMAP_EXTENT_UNKNOWN`: where it lies is not known.
+/// `FIEMAP_EXTENT_UNKNOWN`: the location is unknown.
 const FIEMAP_EXTENT_UNKNOWN: u32 = 0x2;
 
 /// A run of a file's blocks that are contiguous on the device of its file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileExtent {
-    /// Its offset in the file, in bytes.
+    /// The offset in the file, in bytes.
     pub offset: u64,
-    /// Its offset on the device, in bytes.
+    /// The offset on the device, in bytes.
     pub device_offset: u64,
-    /// Its length in bytes.
+    /// The length, in bytes.
     pub bytes: u64,
 }
 
@@ -86,7 +86,7 @@ impl FileExtent {
     }
 }
 
-/// This many times all extents of a map.
+/// The most queries for all extents of a file.
 const MAPS_MAX: usize = 1 << 14;
 
 impl FiemapExtent {
@@ -104,26 +104,26 @@ impl FiemapExtent {
     }
 }
 
-/// What a file has on the disk between two offsets.
+/// The extents of a file between two offsets.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Extents {
-    /// In their order, cut to the offsets; at most [`EXTENTS_MAX`], the first.
+    /// The first extents in order, at most [`EXTENTS_MAX`], cut to the offsets.
     pub(crate) found: Vec<Range<u64>>,
-    /// There may be more behind them.
+    /// Whether there may be more after them.
     pub(crate) is_cut: bool,
 }
 
-/// How the blocks of a file are found.
+/// The method of finding the blocks of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExtentMap {
-    /// Extent by extent.
+    /// By extents.
     Fiemap,
-    /// By its data and holes: each run of data counts as one extent.
+    /// By data and holes. Each run of data counts as one extent.
     Seek,
 }
 
 impl ExtentMap {
-    /// The extents between two offsets. Where FIEMAP is not supported it becomes
+    /// The extents between two offsets. If FIEMAP is not supported, the method becomes
     /// [`ExtentMap::Seek`].
     pub(crate) fn extents(
         &mut self,
@@ -137,7 +137,7 @@ impl ExtentMap {
                     *self = Self::Seek;
                     data(file, within)?
                 }
-                // The file system has no such offsets (ext4: beyond 16 TiB).
+                // The file system does not support such offsets (ext4: beyond 16 TiB).
                 Err(Errno::FBIG) => Extents { found: Vec::new(), is_cut: false },
                 found => found?,
             },
@@ -166,7 +166,7 @@ fn fiemap(file: BorrowedFd<'_>, within: &Range<u64>, flags: u32) -> Result<Fiema
     map.extent_count = EXTENTS_MAX as u32;
     loop {
         // SAFETY: the descriptor is open, and `map` is a `struct fiemap` with room for as many
-        // extents as it says.
+        // extents as it states.
         let result = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut map) };
         if result >= 0 {
             return Ok(map);
@@ -179,7 +179,7 @@ fn fiemap(file: BorrowedFd<'_>, within: &Range<u64>, flags: u32) -> Result<Fiema
     }
 }
 
-/// By `SEEK_DATA` and `SEEK_HOLE`.
+/// The extents by `SEEK_DATA` and `SEEK_HOLE`.
 fn data(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Extents, Errno> {
     let mut found = Vec::new();
     let mut at = within.start;
@@ -191,7 +191,7 @@ fn data(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Extents, Errno> {
         };
         let end = match seek(file, SeekFrom::Hole(start)) {
             Ok(end) => end,
-            // it was truncated
+            // The file was truncated.
             Err(Errno::NXIO) => break,
             Err(errno) => return Err(errno),
         };

@@ -1,4 +1,4 @@
-//! Requests that no disk could execute.
+//! Checks for requests that no disk could execute.
 
 use std::io;
 use std::iter;
@@ -6,31 +6,31 @@ use std::iter;
 use crate::engine::{Operation, SEGMENTS_MAX};
 use crate::{AlignedBuf, DirectFile};
 
-/// Why a request was refused before it was queued. It is the source of an
-/// [`io::Error`] of the kind `InvalidInput`.
+/// Why a request was refused before it was queued. It is the source of an [`io::Error`] of the kind
+/// `InvalidInput`.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The buffer lies where the file cannot transfer to or from.
+    /// The address of the buffer is not aligned for the file.
     #[error(
         "a buffer at address {address:#x}: this file needs multiples of {alignment}; use an \
          AlignedBuf of that alignment, or open the file with FileOptions::direct(false)"
     )]
     Buffer {
-        /// Where it lies.
+        /// The address.
         address: usize,
-        /// What the address must be a multiple of, in bytes.
+        /// The required alignment, in bytes.
         alignment: usize,
     },
-    /// The offset is not aligned for the file, or too large.
+    /// The offset is not aligned for the file, or is 2^63 or more.
     #[error("the offset {offset}: this file needs multiples of {alignment}")]
     Offset {
         /// The offset, in bytes.
         offset: u64,
-        /// What it must be a multiple of, in bytes.
+        /// The required alignment, in bytes.
         alignment: usize,
     },
-    /// The file cannot transfer this many bytes.
+    /// The length is not aligned for the file.
     #[error(
         "a buffer of {len} bytes: this file needs multiples of {alignment}; pass such a part with \
          IoBuf::slice, or open the file with FileOptions::direct(false)"
@@ -38,41 +38,41 @@ pub enum RequestError {
     Length {
         /// The length, in bytes.
         len: usize,
-        /// What it must be a multiple of, in bytes.
+        /// The required alignment, in bytes.
         alignment: usize,
     },
-    /// No buffer, or too many.
+    /// There is no buffer, or more than [`SEGMENTS_MAX`](crate::engine::SEGMENTS_MAX).
     #[error("{count} buffers in one request: use 1 to {SEGMENTS_MAX}")]
     BufferCount {
-        /// How many there are.
+        /// The number of buffers.
         count: usize,
     },
-    /// A range that ends beyond the largest offset of a file.
+    /// The range ends at 2^63 bytes or later.
     #[error("{len} bytes from {offset} on: the end must not be beyond 2^63 - 1")]
     Range {
-        /// Start of the range, in bytes.
+        /// The start of the range, in bytes.
         offset: u64,
-        /// Length of the range, in bytes.
+        /// The length of the range, in bytes.
         len: u64,
     },
-    /// A range or buffers of 0 bytes.
+    /// The range or the buffers have 0 bytes.
     #[error("a request for 0 bytes: give at least 1")]
     Empty,
-    /// It is not made longer ahead of its writes.
+    /// The file was not opened as a [growing](crate::FileOptions::growing) file.
     #[error(
         "only a file opened with FileOptions::growing can be trimmed; truncate this one instead"
     )]
     NotGrowing,
-    /// The class is of another scheduler than the file.
+    /// The class belongs to another scheduler than the file.
     #[error("the class `{class}` belongs to another scheduler than the file: use one of its own")]
     OtherScheduler {
-        /// Its name.
+        /// The name of the class.
         class: String,
     },
     /// The class was removed.
     #[error("the class `{class}` was removed: use another one")]
     ClassRemoved {
-        /// Its name.
+        /// The name of the class.
         class: String,
     },
 }
@@ -85,7 +85,7 @@ impl From<RequestError> for io::Error {
     }
 }
 
-/// Whether any disk could execute `operation`.
+/// Checks that some disk could execute `operation`.
 pub(crate) fn check_operation(operation: &Operation) -> Result<(), RequestError> {
     match operation {
         Operation::Read { file, offset, buffer, range } => {
@@ -113,7 +113,7 @@ fn check_part(
     place: (u64, usize),
     part: Option<(usize, usize)>,
 ) -> Result<(), RequestError> {
-    // A range outside its buffer is the engine's to refuse.
+    // The engine refuses ranges outside of their buffers.
     part.map_or(Ok(()), |part| check_transfer(file, place, iter::once(part)))
 }
 

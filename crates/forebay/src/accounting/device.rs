@@ -1,4 +1,4 @@
-//! A disk of the machine, as the kernel counts what it does.
+//! A disk of the machine, by the kernel's counters.
 
 use forebay_block::{DeviceNumber, DiskStat, IostatDisk, Machine};
 
@@ -19,7 +19,7 @@ pub(super) struct Device {
     members: Vec<Member>,
 }
 
-/// A member of an array whose chunks lie on each member in turn.
+/// A member of a striped array.
 #[derive(Debug)]
 struct Member {
     number: DeviceNumber,
@@ -43,15 +43,15 @@ impl Member {
 }
 
 impl Device {
-    /// What it does from now on.
+    /// Starts to count the traffic of a disk.
     pub(super) fn new(machine: &Machine, disk: IostatDisk) -> Self {
         let last = DiskStat::of(machine, disk.number);
         let members = disk.members.iter().map(|member| Member::new(machine, member)).collect();
         Self { disk, last, members }
     }
 
-    /// For how long requests were in flight on the members of an array whose chunks lie on each of
-    /// them in turn; nothing for other disks.
+    /// The members of a striped array, with the time for which requests were in flight on each.
+    /// Empty for other disks.
     pub(super) fn members(&self) -> impl Iterator<Item = &MemberTraffic> {
         self.members.iter().map(|member| &member.traffic)
     }
@@ -63,7 +63,7 @@ impl Device {
             self.last = None;
             return Reading::Unavailable(format!("the disk {name} is gone"));
         };
-        // One that was gone is another one.
+        // A device that was gone is a new one.
         let done = self.last.replace(stat).map_or([0; 3], |last| stat.since(&last));
         let is_off = || machine.number(format!("sys/dev/block/{number}/queue/iostats")) == Some(0);
         if done == [0; 3] && is_off() {

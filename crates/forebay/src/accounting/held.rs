@@ -11,15 +11,16 @@ use super::warning::{ADVICE, SECTION, SILENCE_NANOS};
 use crate::metrics::Held;
 use crate::registry::{ClassRecord, DiskRecord};
 
-/// By the addresses of disk and class, and only while some are held: so these are there.
+/// The classes with held permits, by the addresses of disk and class. Both exist while permits are
+/// held.
 #[derive(Debug, Default)]
 pub(super) struct HeldTable(HashMap<(usize, usize), Since>);
 
-/// Since when some are held for sure.
+/// The time for which some permits have been held at least.
 #[derive(Clone, Copy, Debug)]
 struct Since {
     at: Time,
-    /// This many had been given up by then: some of them have not come back.
+    /// The number of requests that were given up by then. Some of them have not ended.
     given_up: u64,
     reported_at: Option<Time>,
 }
@@ -29,7 +30,7 @@ pub(super) fn key(disk: &Arc<DiskRecord>, class: &Arc<ClassRecord>) -> (usize, u
 }
 
 impl HeldTable {
-    /// Looks at what is held at `now` of each class of each disk; returns what is to be said.
+    /// Checks the held permits of each class of each disk at `now`. Returns the warnings.
     pub(super) fn look(
         &mut self,
         now: Time,
@@ -51,7 +52,7 @@ impl HeldTable {
         said
     }
 
-    /// For how long some of this class are held on this disk, at least.
+    /// The least time for which some permits of this class are held on this disk.
     pub(super) fn nanos(
         &self,
         now: Time,
@@ -70,15 +71,15 @@ pub(super) fn cost_of_one(held: &Held) -> String {
 }
 
 impl Since {
-    /// All that had been given up may have come back since then; then it is known of later ones
-    /// only.
+    /// The state after a check. If all requests that were given up by then have ended, the time
+    /// begins again with later ones.
     fn after(before: Option<Self>, now: Time, held: &Held) -> Self {
         let reported_at = before.and_then(|since| since.reported_at);
         let still = before.filter(|since| since.given_up > held.returned);
         still.unwrap_or(Self { at: now, given_up: held.given_up, reported_at })
     }
 
-    /// What is to be said, and when that was.
+    /// The time of the last warning, and a new warning if one is due.
     fn report(
         &self,
         now: Time,

@@ -1,10 +1,10 @@
-//! What the kernel counts of this process, and of the page cache of the machine.
+//! The kernel's counters of this process, and of the machine's page cache.
 
 use forebay_block::Machine;
 
 use crate::page_cache::page_size;
 
-/// Bytes that this process had read from disks, and made dirty or written directly, so far.
+/// The bytes that this process had read from disks, and those that it made dirty or wrote directly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OwnIo {
     pub(super) read: u64,
@@ -12,11 +12,11 @@ pub(super) struct OwnIo {
 }
 
 impl OwnIo {
-    /// From `/proc/self/io`, which a process may be forbidden to read.
+    /// From `/proc/self/io`, which a process may not be allowed to read.
     pub(super) fn of(machine: &Machine) -> Option<Self> {
         let text = machine.text("proc/self/io")?;
         let number = |name: &str| named(&text, name);
-        // What is cut off while it is dirty is never written.
+        // Dirty bytes that are truncated are never written.
         let cancelled = number("cancelled_write_bytes:").unwrap_or(0);
         let written = number("write_bytes:")?.saturating_sub(cancelled);
         Some(Self { read: number("read_bytes:")?, written })
@@ -26,9 +26,9 @@ impl OwnIo {
 /// The page cache of the machine, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PageCache {
-    /// That differ from the disks, or are on their way there.
+    /// The bytes that differ from the disks, or are being written.
     pub(super) dirty: u64,
-    /// That were written back so far.
+    /// The bytes that were written back so far.
     pub(super) written_back: u64,
 }
 

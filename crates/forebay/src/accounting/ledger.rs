@@ -1,24 +1,24 @@
-//! Bytes that a disk did against bytes that were admitted, and whose the rest may be.
+//! The transferred bytes of a disk against the admitted bytes, and the origin of the difference.
 
 use crate::metrics::Traffic;
 
-/// One direction of a disk.
+/// The bytes of one direction of a disk.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) total: Traffic,
-    /// Bytes admitted a moment ago that the disk has not shown yet.
+    /// Recently admitted bytes that the disk has not transferred yet.
     recent: u64,
     admitted_since_tick: u64,
-    /// All that it has not shown, however long ago.
+    /// All admitted bytes that the disk has not transferred, however old.
     owed: u64,
 }
 
 impl Ledger {
-    /// The disk did `done` bytes while permits for `admitted` ended; of the former at most
-    /// `late_max` may be what older permits were for. Returns how many were unscheduled.
+    /// Counts `done` bytes of the disk while permits for `admitted` bytes ended. At most `late_max`
+    /// of the former may belong to older permits. Returns the number of unscheduled bytes.
     ///
-    /// Bytes beyond those of permits did; and so did what permits were for that ended more than a
-    /// tick before: they were around writes to memory.
+    /// These are bytes beyond those of permits. They also include bytes of permits that ended more
+    /// than a tick earlier, because these permits were around writes to memory.
     pub(super) fn add(&mut self, done: u64, admitted: u64, late_max: u64) -> u64 {
         let permitted = self.recent.saturating_add(admitted);
         let beyond = done.saturating_sub(permitted);
@@ -37,7 +37,7 @@ impl Ledger {
         self.total = self.total.plus(&Traffic { of_this_process: bytes, ..Traffic::default() });
     }
 
-    /// Takes over what another has counted.
+    /// Adds the counts of another ledger.
     pub(super) fn absorb(&mut self, other: &Self) {
         self.total = self.total.plus(&other.total);
         self.recent = self.recent.saturating_add(other.recent);
@@ -45,18 +45,20 @@ impl Ledger {
         self.owed = self.owed.saturating_add(other.owed);
     }
 
-    /// A second has passed. What the disk has not shown since may be in memory, up to `owed_max`.
+    /// Ends a second. Bytes that the disk has not transferred by then may be in memory, up to
+    /// `owed_max`.
     pub(super) fn tick(&mut self, owed_max: u64) {
         self.recent = self.recent.min(std::mem::take(&mut self.admitted_since_tick));
         self.owed = self.owed.min(owed_max);
     }
 }
 
-/// Bytes that this process had read, or written in memory or directly, and that no disk has shown.
+/// Bytes that this process had read, or wrote to memory or directly, and that no disk has
+/// transferred.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     bytes: u64,
-    /// Of these, those that are older than a tick.
+    /// The part of these that is older than a tick.
     old: u64,
     added_since_tick: u64,
 }
@@ -67,14 +69,14 @@ impl Outstanding {
         self.added_since_tick = self.added_since_tick.saturating_add(bytes);
     }
 
-    /// Takes what a disk has shown, the oldest first.
+    /// Subtracts bytes that a disk has transferred, the oldest first.
     pub(super) fn take(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.old = self.old.saturating_sub(bytes);
     }
 
-    /// A second has passed, and so much may be in memory that is older: more was read or written
-    /// elsewhere, or never.
+    /// Ends a second. At most `old_max` older bytes may be in memory. Others were transferred
+    /// elsewhere, or never will be.
     pub(super) fn tick(&mut self, old_max: u64) {
         let recent = std::mem::take(&mut self.added_since_tick).min(self.bytes);
         self.old = (self.bytes - recent).min(old_max);

@@ -1,4 +1,4 @@
-//! Files that the process has mapped and shares with the page cache.
+//! Files that the process has mapped, and whose pages are in the page cache.
 
 use forebay_block::{BlockDevice, DeviceNumber, IostatDisk, Machine};
 
@@ -22,8 +22,8 @@ pub(super) fn mapped_file(machine: &Machine, disks: &[&IostatDisk]) -> Option<St
     })
 }
 
-/// The device and the path of a line of `maps`, if it is a file that is not mapped for the process
-/// alone, as its libraries are.
+/// The device and the path in a line of `maps`, if it is a shared mapping. Private mappings, such
+/// as those of libraries, are left out.
 fn shared_file(line: &str) -> Option<(DeviceNumber, &str)> {
     let path = line.get(line.find(" /")? + 1..)?;
     let mut words = line.split_whitespace().skip(1);

@@ -1,4 +1,4 @@
-//! Classes whose permits come back, but are held for far longer on average than the disk works.
+//! Classes whose permits end, but are held for far longer on average than the disk works.
 //!
 //! Decision: `docs/decisions/0035-permits-held-too-long.md`.
 
@@ -12,14 +12,14 @@ use super::warning::{ADVICE, SECTION, SILENCE_NANOS};
 use crate::metrics::Held;
 use crate::registry::{ClassRecord, DiskRecord};
 
-/// Longer than this many windows is far longer. The window's own patience follows what it sees, and
-/// so is none for what is always late.
+/// The number of windows from which a permit is held far too long. The window's own patience adapts
+/// to the holding times, so it does not show permits that are always late.
 const WINDOWS: u64 = 8;
-/// And longer than this.
+/// The least such time, in nanoseconds.
 const HELD_NANOS_MIN: u64 = 100_000_000;
 
-/// What there was a minute ago, by the addresses of disk and class: of two schedulers both may have
-/// the same names.
+/// The counters a minute ago, by the addresses of disk and class. The names of two schedulers may
+/// be the same.
 #[derive(Debug, Default)]
 pub(super) struct MeanHeld {
     since: Option<Time>,
@@ -37,7 +37,7 @@ impl MeanHeld {
         is_over
     }
 
-    /// What is to be said of the last minute.
+    /// The warnings about the last minute.
     pub(super) fn look(
         &mut self,
         all: impl Iterator<Item = (Arc<DiskRecord>, Arc<ClassRecord>, Held)>,
@@ -56,13 +56,13 @@ impl MeanHeld {
     }
 }
 
-/// For how long those that ended since `then` were held on average, in nanoseconds, if that is far
-/// longer than in a disk with this window.
+/// The mean time in nanoseconds for which permits that ended since `then` were held, if it is far
+/// too long for a disk with this window.
 fn too_long((ended, nanos): (u64, u64), held: &Held, window: DiskTime) -> Option<u64> {
     let ended = held.ended.saturating_sub(ended);
     let mean = held.held_nanos.checked_sub(nanos)?.checked_div(ended)?;
     let usual = window.as_nanos_ceil().saturating_mul(WINDOWS).max(HELD_NANOS_MIN);
-    // without a window nobody knows what is usual
+    // Without a window the usual time is unknown.
     (window != DiskTime::MAX && mean > usual).then_some(mean)
 }
 

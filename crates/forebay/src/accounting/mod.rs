@@ -1,7 +1,8 @@
-//! What the disks did against what was admitted, and permits that are held for too long.
+//! The traffic of disks against the admitted bytes, and permits that are held for too long.
 //!
-//! The table is one for the process, for what the kernel counts of it is of all its schedulers, and
-//! these may share disks. It is looked at once a second by one thread, and by who makes a snapshot.
+//! There is one table for the process, because the kernel's counters of the process cover all its
+//! schedulers, which may share disks. One thread updates it once a second, and so does each
+//! snapshot.
 //!
 //! Decision: `docs/decisions/0034-unscheduled-io.md`.
 

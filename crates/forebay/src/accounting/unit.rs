@@ -1,4 +1,4 @@
-//! Disks of schedulers with the devices below them, as far as they belong together.
+//! Disks of schedulers, grouped by common devices below them.
 
 use std::sync::{Arc, Weak};
 
@@ -15,30 +15,30 @@ use crate::registry::DiskRecord;
 pub(super) const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Discard];
 pub(super) const WRITES: usize = 1;
 
-/// A disk, and how many bytes of it were admitted when it was last looked at.
+/// A disk, and its admitted bytes at the last update.
 #[derive(Debug)]
 struct AdmitForFuture {
     disk: Weak<DiskRecord>,
     counted: [u64; 4],
 }
 
-/// Disks that lie on the same devices. Of different schedulers, or two entries for one device,
-/// they are seen together: nobody can tell them apart below.
+/// Disks on the same devices, of different schedulers or of two entries for one device. They are
+/// counted together, because the kernel's counters do not tell them apart.
 #[derive(Debug)]
 pub(super) struct Unit {
     disks: Vec<AdmitForFuture>,
     pub(super) devices: Vec<Device>,
     pub(super) ledgers: [Ledger; 3],
-    /// Why nothing is known of what is below.
+    /// Why the traffic of the devices is unknown.
     unknown: Option<String>,
     pub(super) minute: Minute,
 }
 
-/// What was done since the last look.
+/// The bytes since the last update.
 pub(super) struct Step {
-    /// By the devices; nothing where they cannot be seen.
+    /// The bytes of the devices; `None` if they cannot be read.
     pub(super) done: Option<[u64; 3]>,
-    /// With permits of all its disks.
+    /// The bytes of the permits of all its disks.
     pub(super) admitted: [u64; 3],
 }
 
@@ -65,7 +65,7 @@ impl Unit {
         self.disks.iter().any(same_disk) || self.devices.iter().any(same_device)
     }
 
-    /// Takes over what `other` has alongside this one.
+    /// Takes over the disks and devices of `other`.
     pub(super) fn absorb(&mut self, other: Self) {
         self.ledgers.iter_mut().zip(&other.ledgers).for_each(|(to, from)| to.absorb(from));
         for disk in other.disks {
@@ -80,25 +80,25 @@ impl Unit {
         }
     }
 
-    /// Its disks that some scheduler still has.
+    /// The disks that a scheduler still has.
     pub(super) fn upgraded(&self) -> Vec<Arc<DiskRecord>> {
         self.disks.iter().filter_map(|of| of.disk.upgrade()).collect()
     }
 
-    /// Whether some scheduler still has it.
+    /// Whether a scheduler still has one of the disks.
     pub(super) fn is_used(&mut self) -> bool {
         self.disks.retain(|of| of.disk.strong_count() > 0);
         !self.disks.is_empty()
     }
 
-    /// What is dirty of its writers, to be admitted yet.
+    /// The dirty bytes of its writers, which will be admitted later.
     pub(super) fn dirty_of_writers(&self) -> u64 {
         let disks = self.disks.iter().filter_map(|of| of.disk.upgrade());
         disks.map(|disk| disk.dirty_limits.total()).sum()
     }
 
-    /// What was done since the last look. First the devices, then what was admitted: the disk is
-    /// behind rather than ahead.
+    /// The bytes since the last update. The devices are read first, so that they are behind the
+    /// admitted bytes and not ahead.
     pub(super) fn step(&mut self, machine: &Machine) -> Step {
         let mut done = [0; 3];
         let mut unknown = None;
@@ -125,7 +125,7 @@ impl Unit {
         Step { done: self.unknown.is_none().then_some(done), admitted }
     }
 
-    /// A second has passed.
+    /// Ends a second.
     pub(super) fn tick(&mut self, own: &[Outstanding; 2]) {
         let [reads, writes, discards] = &mut self.ledgers;
         reads.tick(0);

@@ -4,26 +4,26 @@ use forebay_core::Time;
 
 use crate::metrics::Traffic;
 
-/// The least time between two warnings of the same.
+/// The least time between two warnings of one kind, in nanoseconds.
 pub(super) const SILENCE_NANOS: u64 = 60_000_000_000;
-/// Less in a minute is not worth a word.
+/// The least number of unscheduled bytes in a minute that is reported.
 const BYTES_MIN: u64 = 64 << 20;
-/// Nor is a smaller part, in percent.
+/// The least unscheduled part that is reported, in percent.
 const PERCENT_MIN: u64 = 10;
 
-/// The reference in the warnings.
+/// The section of the documentation to which warnings refer.
 pub(super) const SECTION: &str =
     "see the section \"What a permit orders\" of the documentation of the crate forebay";
 
-/// What to do about mappings.
+/// The advice about mappings.
 const MAPPED: &str = "I/O through a mapping is unscheduled; Class::prefetch reads the next pages \
                       with permits";
 
-/// What to do with permits.
+/// The advice about permits.
 pub(super) const ADVICE: &str = "hold a permit only while the disk does its I/O, not while its \
                                  holder waits for anything else";
 
-/// What a device has done up to the last minute.
+/// The counters of a device up to the last minute.
 #[derive(Debug, Default)]
 pub(super) struct Minute {
     since: Option<Time>,
@@ -31,8 +31,8 @@ pub(super) struct Minute {
 }
 
 impl Minute {
-    /// What is to be said of `device`, whose reads and writes are `now_at` so far, if a minute has
-    /// passed. `mapped` finds a file there that the process has mapped.
+    /// The warning about `device`, whose counters of reads and writes are `now_at`, if a minute has
+    /// passed. `mapped` finds a file on the device that the process has mapped.
     pub(super) fn over(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! The table of all disks of the process, and who looks at it.
+//! The table of all disks of the process, and its updates.
 
 use std::sync::{Arc, Weak};
 
@@ -19,7 +19,7 @@ use crate::sys::clock::Clock;
 use crate::sys::lock::PerProcess;
 use crate::sys::ticker;
 
-/// Looks are counted as a tick if so long apart.
+/// The time after which an update also ends a second, in nanoseconds.
 const TICK_NANOS: u64 = 900_000_000;
 
 static WATCH: PerProcess<Option<Watch>> = PerProcess::new();
@@ -29,7 +29,7 @@ static WATCH: PerProcess<Option<Watch>> = PerProcess::new();
 struct Watch {
     schedulers: Vec<Weak<Shared>>,
     units: Vec<Unit>,
-    /// Reads and writes of this process that no disk has shown.
+    /// The bytes that this process read and wrote and that no disk has transferred.
     own: [Outstanding; 2],
     own_io: Option<OwnIo>,
     page_cache: PageCache,
@@ -38,7 +38,7 @@ struct Watch {
     mean_held: MeanHeld,
 }
 
-/// Sees from now on to what is done to these disks of `scheduler`.
+/// Adds these disks of `scheduler` to the table.
 pub(crate) fn watch(scheduler: &Arc<Shared>, applied: &[Applied]) {
     let (machine, now) = (Machine::this(), Clock::of_process().now());
     let mut all = WATCH.lock();
@@ -52,8 +52,8 @@ pub(crate) fn watch(scheduler: &Arc<Shared>, applied: &[Applied]) {
     ticker::set(tick);
 }
 
-/// What was done to a disk so far, and for how long some of these classes are held on it, in
-/// nanoseconds; 0 where none are.
+/// The traffic of a disk, and the time in nanoseconds for which some permits of each of these
+/// classes are held on it; 0 if none are.
 pub(crate) fn snapshot_of(
     disks: &[Arc<DiskRecord>],
     classes: &[Arc<ClassRecord>],
@@ -80,7 +80,7 @@ fn not_known() -> DeviceTraffic {
     DeviceTraffic { unknown_because: Some(why), ..DeviceTraffic::default() }
 }
 
-/// Once a second. Whether there is anything to look at.
+/// Updates the table once a second. Returns whether it has any disks.
 fn tick() -> bool {
     let (machine, now) = (Machine::this(), Clock::of_process().now());
     let mut all = WATCH.lock();
@@ -90,7 +90,7 @@ fn tick() -> bool {
     let mut said = watch.minutes(&machine, now);
     let with_all = watch.mean_held.is_over(now);
     drop(all);
-    // Without the table's lock, as it asks the queues' owners.
+    // Read without the table's lock, because it takes locks of queues.
     let held: Vec<_> = schedulers.iter().flat_map(|of| held_of(of, with_all)).collect();
     if let Some(watch) = WATCH.lock().as_mut() {
         said.extend(watch.held.look(now, held.iter().cloned()));
@@ -104,7 +104,7 @@ fn tick() -> bool {
     is_used
 }
 
-/// What a disk lies on, as far as the kernel counts it.
+/// The devices below a disk, as far as the kernel counts their traffic.
 fn unit_of(machine: &Machine, disk: &Arc<DiskRecord>, stacks: &[Stack]) -> Unit {
     let mut devices: Vec<Device> = Vec::new();
     let mut unknown = String::from("no mountpoint of the disk is known");
@@ -118,7 +118,8 @@ fn unit_of(machine: &Machine, disk: &Arc<DiskRecord>, stacks: &[Stack]) -> Unit 
     Unit::new(disk, devices, unknown)
 }
 
-/// How long the classes hold what they have on each disk; of all, or where some was given up.
+/// The holding times of the classes on each disk: of all disks, or only of those that gave up
+/// requests.
 fn held_of(
     scheduler: &Arc<Shared>,
     with_all: bool,
@@ -156,7 +157,7 @@ impl Watch {
         })
     }
 
-    /// Adds a disk with what is below it, to those that it meets.
+    /// Adds a disk with its devices, and joins it with units that have one in common.
     fn add(&mut self, mut unit: Unit) {
         while let Some(met) = self.units.iter().position(|other| other.meets(&unit)) {
             let mut other = self.units.remove(met);
@@ -166,8 +167,8 @@ impl Watch {
         self.units.push(unit);
     }
 
-    /// Counts what was done since the last look. What is returned is to be dropped without the lock:
-    /// the last owner of a disk waits for its threads.
+    /// Counts the bytes since the last update. The result is to be dropped without the lock,
+    /// because the last owner of a disk waits for its threads.
     #[must_use]
     fn look(&mut self, machine: &Machine, now: Time) -> Vec<Arc<DiskRecord>> {
         let kept = self.units.iter().flat_map(Unit::upgraded).collect();
@@ -186,8 +187,8 @@ impl Watch {
         kept
     }
 
-    /// What this process did since the last look, on whatever disk; returns the bytes that were
-    /// written back, of whomever.
+    /// Counts the bytes of this process since the last update, on all disks. Returns the bytes that
+    /// were written back, of all processes.
     fn look_at_kernel(&mut self, machine: &Machine) -> u64 {
         let page_cache = PageCache::of(machine).unwrap_or_default();
         let before = std::mem::replace(&mut self.page_cache, page_cache);
@@ -209,7 +210,7 @@ impl Watch {
         let mut covered = 0u64;
         for (unit, step) in self.units.iter_mut().zip(steps) {
             let admitted = step.admitted[direction];
-            // what cannot be seen is believed
+            // If a device cannot be read, its traffic is assumed to be the admitted bytes.
             let done = step.done.map_or(admitted, |done| done[direction]);
             let bytes = match step.done {
                 Some(_) => unit.ledgers[direction].add(done, admitted, late_max),
@@ -224,7 +225,7 @@ impl Watch {
         let own_now = own.bytes().saturating_sub(to_be_admitted);
         let all: u64 = unscheduled.iter().sum();
         for (unit, bytes) in self.units.iter_mut().zip(unscheduled) {
-            // where several disks did more than was admitted, nobody knows which of it was whose
+            // If several disks did more than was admitted, the origin of the bytes is unknown.
             let of_this = own_now.saturating_sub(all - bytes).min(bytes);
             unit.ledgers[direction].add_own(of_this);
         }
@@ -235,7 +236,7 @@ impl Watch {
         self.units.iter().map(Unit::dirty_of_writers).sum()
     }
 
-    /// Bytes of this process that may come to a disk yet, and pass no class.
+    /// The bytes of this process that may still reach a disk without a class.
     fn unattributed(&self) -> u64 {
         self.own[WRITES].bytes().saturating_sub(self.dirty_of_writers())
     }

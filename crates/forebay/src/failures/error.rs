@@ -65,7 +65,7 @@ impl Cause {
         }
     }
 
-    /// The error of a flush, for these bytes.
+    /// The error of a flush, for this range.
     pub(crate) fn of_range(&self, range: Range<u64>) -> io::Error {
         let cause = match self {
             Self::System(code) => io::Error::from_raw_os_error(*code),

@@ -1,4 +1,4 @@
-//! The files of a disk of which something is failed, or that are written.
+//! The files of a disk that are open for writing or have failed bytes.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -14,18 +14,18 @@ use crate::page_cache::{HeldFile, disk_number};
 use crate::sys::fork::Process;
 use crate::sys::lock::Lock;
 
-/// Failed files that nobody writes, at most: beyond that, the one is forgotten that nobody has
-/// written for the longest time.
+/// The most failed files without a writer that are remembered. Beyond that, the one whose last
+/// writer was dropped first is forgotten.
 const UNHELD_MAX: usize = 1024;
 
-/// Those of a disk.
+/// The files of one disk.
 #[derive(Debug, Default)]
 pub(crate) struct FailedFiles(Lock<Files>);
 
 #[derive(Debug, Default)]
 struct Files {
     known: HashMap<FileId, Known>,
-    /// Those that nobody holds, the longest first.
+    /// The files that nobody has open, in the order in which they were closed.
     unheld: VecDeque<FileId>,
 }
 
@@ -35,18 +35,18 @@ struct Known {
     holders: usize,
 }
 
-/// What stays the same as long as a file is there.
+/// The identity of a file, which never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FileId {
-    /// By device, inode and time of birth, where the file system has that: a new file may get the
-    /// number of one that was deleted.
+    /// The device, the inode, and the time of birth if the file system has it. A new file may get
+    /// the inode of a deleted one.
     Inode((u32, u32), u64, (i64, u32)),
-    /// By its number, as it has several names, and by the number of the disk behind it: another
-    /// disk may get the same device.
+    /// The number of the device, because it has several names, and the number of its disk, because
+    /// another disk may get the same device number.
     BlockDevice((u32, u32), u64),
 }
 
-/// The failures of a file that is in use.
+/// The failures of an open file.
 pub(crate) struct OpenFailures {
     process: Process,
     files: Arc<FailedFiles>,
@@ -55,7 +55,7 @@ pub(crate) struct OpenFailures {
 }
 
 impl FailedFiles {
-    /// Those of an open file; `None` for what is neither a file nor a block device.
+    /// The failures of an open file. `None` if it is neither a file nor a block device.
     ///
     /// # Errors
     /// Those of `statx(2)`.
@@ -94,8 +94,8 @@ impl Files {
         }
     }
 
-    /// Forgets the oldest file without failed bytes, because failed bytes are known here alone. If all
-    /// files have some, it forgets the oldest.
+    /// Forgets the oldest file without failed bytes, because only this list knows of failed bytes.
+    /// If all files have some, it forgets the oldest one.
     fn forget_one(&mut self) {
         let is_failed =
             |id: &FileId| self.known.get(id).is_some_and(|known| known.failures.is_failed());

@@ -1,12 +1,12 @@
-//! Which bytes of a file are not on the disk because writing them back failed.
+//! The bytes of a file that are not on the disk because writing them back failed.
 //!
-//! The kernel reports an error of writeback for a file, not for a range, and once for each open file
-//! description. So an error may belong to any byte that was on its way to the disk, and all of these
-//! become failed. A failed byte is failed until it was written again and written back without an
-//! error.
+//! The kernel reports an error of writeback for a file, not for a range, and once for each open
+//! file description. So an error may belong to any byte that was on its way to the disk, and all of
+//! these become failed. A failed byte stays failed until it was written again and written back
+//! without an error.
 //!
-//! Two calls through one description may fail at once, and then only one of them is told. So a call
-//! that succeeds counts only when all calls that were running at its end have ended as well.
+//! Two calls through one description may fail at once, and then only one of them gets the error. So
+//! a successful call counts only when all calls that were running at its end have ended as well.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -15,54 +15,54 @@ use super::error::Cause;
 use super::ranges::Ranges;
 use crate::page_cache::whole_pages;
 
-/// Ranges that one set has at most: beyond that, near ones become one. The memory of a file is
-/// bounded by that.
+/// The most ranges of one set. Beyond that, near ranges are joined. This bounds the memory for a
+/// file.
 const RANGES_MAX: usize = 1024;
-/// Calls that have ended and wait for others to end, at most: beyond that, two become one.
+/// The most ended calls that wait for the end of others. Beyond that, two of them are joined.
 const SETTLING_MAX: usize = 64;
-/// No file is longer, in bytes.
+/// The largest length of a file, in bytes.
 const LEN_MAX: u64 = i64::MAX as u64;
 
-/// Of one file, by all its writers.
+/// The failed ranges of one file, for all its writers.
 #[derive(Debug, Default)]
 pub(super) struct FailedRanges {
     failed: Ranges,
-    /// Those of them that a writer wrote, and that a writer is to write again.
+    /// The failed ranges that a writer wrote. Only a writer can clear them, by writing them again.
     of_writers: Ranges,
-    /// In memory, and not written back since they were written.
+    /// The ranges that were not written back since they were written.
     unwritten: Dirt,
-    /// Written back, and not flushed since.
+    /// The ranges that were written back, but not flushed since then.
     unflushed: Dirt,
-    /// The calls that are being made.
+    /// The calls that are running.
     running: BTreeMap<u64, Call>,
-    /// The calls that have succeeded, unless one that was running at their end fails.
+    /// The successful calls. They count unless a call that was running at their end fails.
     settling: VecDeque<Settling>,
     last: u64,
-    /// Errors so far.
+    /// The number of errors.
     errors: u64,
     cause: Option<Cause>,
 }
 
-/// Bytes of which something was written.
+/// Ranges with written bytes.
 #[derive(Debug, Default)]
 struct Dirt {
-    /// Written by a writer.
+    /// The bytes that a writer wrote.
     exact: Ranges,
-    /// Those of them that had failed before.
+    /// The part of these bytes that had failed before.
     rewritten: Ranges,
-    /// In pages that were seen dirty, by any writer.
+    /// The pages that were seen dirty, whoever wrote them.
     seen: Ranges,
 }
 
-/// What a call writes back.
+/// The scope of a call.
 #[derive(Debug)]
 pub(super) enum Scope {
     Part(Range<u64>),
-    /// Everything, to the disk.
+    /// The whole file, and the cache of the disk.
     Flush,
 }
 
-/// How a call has ended.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Done,
@@ -85,13 +85,13 @@ struct Settling {
 }
 
 impl FailedRanges {
-    /// How many errors there were so far: to be asked before a write.
+    /// The number of errors. A writer reads it before a write.
     pub(super) const fn errors(&self) -> u64 {
         self.errors
     }
 
-    /// A range was written by a writer. `errors_before` is [`Self::errors`] before that: if there
-    /// was an error since, the range may have failed already.
+    /// Notes that a writer wrote a range. `errors_before` is [`Self::errors`] before the write. If
+    /// there was an error since then, the range may have failed already.
     pub(super) fn wrote(&mut self, range: &Range<u64>, errors_before: u64) {
         if range.is_empty() {
             return;
@@ -104,13 +104,13 @@ impl FailedRanges {
         }
     }
 
-    /// Pages were seen dirty.
+    /// Notes that pages were seen dirty.
     pub(super) fn saw(&mut self, pages: &Ranges) {
         self.unwritten.seen.extend(pages);
         self.unwritten.seen.join(RANGES_MAX);
     }
 
-    /// A call is about to be made. Returns its number.
+    /// Begins a call. Returns its number.
     pub(super) fn begin(&mut self, scope: Scope) -> u64 {
         self.last += 1;
         let call = match scope {
@@ -125,8 +125,8 @@ impl FailedRanges {
         self.last
     }
 
-    /// A call has ended. Returns the first call that does not matter to it: see
-    /// [`Self::is_settled`]. A second end does nothing.
+    /// Ends a call. Returns the first call that does not matter to it: see [`Self::is_settled`]. It
+    /// has no effect on a call that has already ended.
     pub(super) fn end(&mut self, call: u64, outcome: Outcome) -> u64 {
         let until = self.last + 1;
         if let Some(call) = self.running.remove(&call) {
@@ -145,8 +145,8 @@ impl FailedRanges {
         self.running.first_key_value().is_none_or(|(first, _)| *first >= until)
     }
 
-    /// The first failed range of a file of `len` bytes, and why. What is beyond its end counts no
-    /// more.
+    /// The first failed range of a file of `len` bytes, with the cause. Bytes beyond its end no
+    /// longer count.
     pub(super) fn failure(&mut self, len: u64) -> Option<(Range<u64>, &Cause)> {
         self.failed.remove(&(len..u64::MAX));
         self.of_writers.remove(&(len..u64::MAX));
@@ -165,8 +165,8 @@ impl FailedRanges {
         failed
     }
 
-    /// Others have written these ranges again, and they were written back, unless there was an error
-    /// after the first `errors`.
+    /// Clears ranges that others have written again and that were written back, unless there was an
+    /// error after the first `errors`. Ranges of writers stay failed.
     pub(super) fn clear(&mut self, ranges: &Ranges, errors: u64) {
         if errors == self.errors {
             let mut ranges = ranges.clone();
@@ -175,7 +175,7 @@ impl FailedRanges {
         }
     }
 
-    /// Whether it says anything of a file that nobody writes.
+    /// Whether it has to be kept for a file without writers.
     pub(super) fn is_needed(&self) -> bool {
         !(self.failed.is_empty() && self.unwritten.is_empty())
     }
@@ -184,7 +184,7 @@ impl FailedRanges {
         !self.failed.is_empty()
     }
 
-    /// A range that a writer wrote is failed.
+    /// Marks a range that a writer wrote as failed.
     fn fail_range(&mut self, range: Range<u64>) {
         insert(&mut self.of_writers, range.clone());
         insert(&mut self.failed, range);
@@ -202,19 +202,19 @@ impl FailedRanges {
         for call in others.chain(self.running.values_mut()) {
             dirt.extend(std::mem::take(&mut call.dirt));
         }
-        // Of a page that a writer wrote its bytes are known.
+        // In pages that a writer wrote, the exact bytes are known.
         for range in dirt.exact.iter() {
             dirt.seen.remove(&whole_pages(&range));
             self.fail_range(range);
         }
         dirt.seen.iter().for_each(|range| insert(&mut self.failed, range));
         if self.failed.is_empty() {
-            // Nobody knows what was written: it may be anything.
+            // The written bytes are unknown, so any byte may have failed.
             insert(&mut self.failed, 0..LEN_MAX);
         }
     }
 
-    /// Believes the calls that have succeeded before all that are running now began.
+    /// Counts the successful calls at whose end only calls were running that have ended since.
     fn settle(&mut self) {
         while let Some(first) = self.settling.front()
             && self.is_settled(first.until)
@@ -241,7 +241,7 @@ impl FailedRanges {
 impl Dirt {
     fn wrote(&mut self, range: &Range<u64>, rewritten: &Ranges) {
         insert(&mut self.exact, range.clone());
-        // What does not fit has to be written once more.
+        // Ranges beyond the maximum have to be written once more.
         for range in rewritten.iter().take(RANGES_MAX.saturating_sub(self.rewritten.count())) {
             self.rewritten.insert(range);
         }
@@ -276,7 +276,7 @@ impl Dirt {
     }
 }
 
-/// Adds a range to a set, which stays within [`RANGES_MAX`].
+/// Adds a range to a set, which keeps at most [`RANGES_MAX`] ranges.
 fn insert(ranges: &mut Ranges, range: Range<u64>) {
     ranges.insert(range);
     if ranges.count() > RANGES_MAX {

@@ -1,4 +1,4 @@
-//! The failures of one file, for all that write it back.
+//! The failures of one file, for all its writers and flushes.
 
 use std::io;
 use std::ops::Range;
@@ -12,29 +12,30 @@ use super::ranges::Ranges;
 use crate::page_cache::{HeldFile, take_errors};
 use crate::sys::lock::Lock;
 
-/// Errors that say nothing about the file's bytes: the call could not be made.
+/// Errors that say nothing about the file's bytes, because the call could not be made.
 const NO_FAILURES: [i32; 6] =
     [libc::EINVAL, libc::EBADF, libc::EINTR, libc::ESPIPE, libc::ENOSYS, libc::EPERM];
 
-/// Shared by the writers of a file and by flushes of its engine.
+/// The state that the writers of a file share with flushes of the engine.
 #[derive(Debug, Default)]
 pub(crate) struct FileFailures {
     /// A copy of [`FailedRanges::errors`].
     errors: AtomicU64,
     state: Lock<State>,
     call_ended: Condvar,
-    /// The descriptions of its writers: each gets an error once, and one is enough.
+    /// The open file descriptions of its writers. Each gets an error of the file once, and one
+    /// report is enough.
     files: Lock<Vec<Weak<HeldFile>>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     ranges: FailedRanges,
-    /// Threads that wait for calls to end.
+    /// The number of threads that wait for the end of calls.
     waiting: usize,
 }
 
-/// A call that writes the file back.
+/// A running call that writes the file back.
 #[must_use = "it is to be ended"]
 pub(crate) struct WriteBackCall<'a> {
     failures: &'a FileFailures,
@@ -42,52 +43,52 @@ pub(crate) struct WriteBackCall<'a> {
 }
 
 impl FileFailures {
-    /// A writer has opened the file.
+    /// Adds the file description of a writer.
     pub(super) fn add_file(&self, file: &Arc<HeldFile>) {
         let mut files = self.files.lock();
         files.retain(|file| file.strong_count() > 0);
         files.push(Arc::downgrade(file));
     }
 
-    /// How many errors there were so far. To be asked before a write.
+    /// The number of errors. A writer reads it before a write.
     pub(crate) fn errors(&self) -> u64 {
         self.errors.load(Ordering::SeqCst)
     }
 
-    /// A writer has written a range, and before that asked for [`Self::errors`].
+    /// Notes that a writer wrote a range. It has read [`Self::errors`] before that.
     pub(crate) fn wrote(&self, range: &Range<u64>, errors_before: u64) {
         self.state.lock().ranges.wrote(range, errors_before);
     }
 
-    /// These pages were seen dirty.
+    /// Notes that pages were seen dirty.
     pub(crate) fn saw(&self, pages: &Ranges) {
         if !pages.is_empty() {
             self.state.lock().ranges.saw(pages);
         }
     }
 
-    /// What is failed now and was not written by a writer.
+    /// The failed bytes that no writer wrote.
     pub(crate) fn failed_of_others(&self) -> Ranges {
         self.state.lock().ranges.failed_of_others()
     }
 
-    /// These bytes were written again by others, and written back, unless there was an error after
-    /// the first `errors`.
+    /// Clears bytes that others have written again and that were written back, unless there was an
+    /// error after the first `errors`.
     pub(crate) fn clear(&self, pages: &Ranges, errors: u64) {
         self.state.lock().ranges.clear(pages, errors);
     }
 
-    /// A range is about to be written back.
+    /// Begins the write-back of a range.
     pub(crate) fn begin_part(&self, range: &Range<u64>) -> WriteBackCall<'_> {
         self.begin(Scope::Part(range.clone()))
     }
 
-    /// The file is about to be flushed.
+    /// Begins a flush of the file.
     pub(crate) fn begin_flush(&self) -> WriteBackCall<'_> {
         self.begin(Scope::Flush)
     }
 
-    /// Fails if something of the file, which has `len` bytes, is failed.
+    /// Fails if any of the file's `len` bytes is failed.
     pub(crate) fn check(&self, len: u64) -> io::Result<()> {
         let mut state = self.state.lock();
         let failure = state.ranges.failure(len).map(|(range, cause)| cause.of_range(range));
@@ -106,9 +107,9 @@ impl FileFailures {
         WriteBackCall { failures: self, number: self.state.lock().ranges.begin(scope) }
     }
 
-    /// To be called before a flush through the engine's description `file`. Fails with an error of
-    /// writeback that is yet to be reported through that, and nobody knows of which bytes: unless a
-    /// writer was told of it, all may be failed.
+    /// Call it before a flush through the engine's description `file`. Fails with an error of
+    /// writeback that is not yet reported through `file`, and whose bytes are unknown. Unless a
+    /// writer also got the error, all bytes may be failed.
     pub(crate) fn report_before(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         let reported = take_errors(file).map(|()| None);
         if !matches!(outcome(&reported), Outcome::Failed(_)) {
@@ -120,9 +121,9 @@ impl FileFailures {
         reported.map(drop)
     }
 
-    /// An error was reported through one description of the file. It is going to be reported
-    /// through those of the writers, where it would be taken for a new one. Whether it was yet to be
-    /// reported to one; `None` if there is no writer.
+    /// Takes an error that was reported through another description of the file out of those of the
+    /// writers, where it would count as a new one. Returns whether a writer's description still had
+    /// to report it. `None` if there is no writer.
     fn take_errors(&self) -> Option<bool> {
         let files: Vec<_> = self.files.lock().iter().filter_map(Weak::upgrade).collect();
         files.iter().filter_map(|file| file.take_errors()).reduce(|any, reported| any | reported)
@@ -130,13 +131,12 @@ impl FileFailures {
 }
 
 impl WriteBackCall<'_> {
-    /// The call has returned this: whether it wrote anything back, as far as is known.
+    /// Ends the call with its result: whether it wrote anything back, as far as is known.
     pub(crate) fn end(self, result: &io::Result<Option<bool>>) {
         self.end_with(outcome(result));
     }
 
-    /// [`Self::end`]; waits for the calls that are being made, as they may have been told of an
-    /// error of this one.
+    /// [`Self::end`]. It then waits for the running calls, which may have got an error of this one.
     pub(crate) fn end_and_settle(self, result: &io::Result<Option<bool>>) {
         let failures = self.failures;
         let until = self.end_with(outcome(result));
@@ -166,7 +166,7 @@ impl WriteBackCall<'_> {
 }
 
 impl Drop for WriteBackCall<'_> {
-    /// Does nothing unless the call has panicked: nobody is to wait for it.
+    /// Ends the call if it has panicked, so that nobody waits for it. Otherwise it has no effect.
     fn drop(&mut self) {
         self.end_with(Outcome::Nothing);
     }

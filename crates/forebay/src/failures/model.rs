@@ -1,4 +1,4 @@
-//! [`FailedRanges`] against a model of memory and a disk that fails now and then.
+//! Tests of [`FailedRanges`] against a model of memory and of a disk that sometimes fails.
 
 use std::io;
 use std::ops::Range;
@@ -16,12 +16,12 @@ const UNITS_PER_PAGE: usize = 4;
 /// Memory and the disk, in units of a quarter of a page.
 #[derive(Default)]
 struct Kernel {
-    /// By pages.
+    /// The dirty pages.
     dirty: [bool; UNITS / UNITS_PER_PAGE],
-    /// The disk has not what memory has.
+    /// The units in which the disk differs from memory.
     differs: [bool; UNITS],
     is_bad: bool,
-    /// An error that one call returns.
+    /// An error that the next call returns.
     error: bool,
 }
 
@@ -48,20 +48,20 @@ impl Kernel {
     }
 }
 
-/// A write: first it asks for the errors, then memory has it, then it is recorded.
+/// A write in progress: it reads the number of errors, changes memory, and is recorded.
 struct Writing {
     units: Range<usize>,
     errors: u64,
     is_made: bool,
 }
 
-/// A call: it begins, writes back, gets an error or not, and is recorded.
+/// A call in progress: it begins, writes back, may get an error, and is recorded.
 struct Calling {
     number: u64,
     units: Range<usize>,
     is_made: bool,
     result: Option<bool>,
-    /// If it is a flush, what was written before it began.
+    /// For a flush, the units that were written before it began.
     flush: Option<[bool; UNITS]>,
 }
 
@@ -78,7 +78,7 @@ struct Model {
     writing: Vec<Writing>,
     calling: Vec<Calling>,
     flushed: Vec<Flushed>,
-    /// Written, and no write to it is under way.
+    /// The units that were written and that no write is changing.
     written: [bool; UNITS],
 }
 
@@ -104,7 +104,7 @@ impl Model {
             4 => self.begin(Scope::Part(bytes(&range(at, len))), range(at, len), false),
             5 => self.begin(Scope::Flush, 0..UNITS, true),
             6..=9 => self.go_on_calling(at.into()),
-            // by the kernel itself
+            // Write-back by the kernel.
             10 => self.kernel.write_back(range(at, len)),
             _ => self.kernel.is_bad = at.is_multiple_of(4),
         }
@@ -117,7 +117,7 @@ impl Model {
             writing.is_made = true;
             self.kernel.write(writing.units.clone());
             self.written[writing.units.clone()].fill(false);
-            // what a flush that began before does not promise
+            // Flushes that began before do not cover this write.
             for flush in self.calling.iter_mut().filter_map(|call| call.flush.as_mut()) {
                 flush[writing.units.clone()].fill(false);
             }
@@ -163,7 +163,8 @@ impl Model {
         self.answer();
     }
 
-    /// Answers the flushes that have nothing to wait for. One that succeeds has kept its promise.
+    /// Answers the flushes that need not wait any more. A successful one must have kept its
+    /// guarantee.
     fn answer(&mut self) {
         let is_settled = |flush: &Flushed| self.record.is_settled(flush.until);
         let settled: Vec<_> = self
@@ -210,7 +211,7 @@ proptest! {
         steps.into_iter().for_each(|step| model.step(step));
         model.finish();
         model.flush();
-        // from here on the disk is good, and all that was told was told
+        // From here on the disk does not fail, and all errors were reported.
         for _ in 0..UNITS {
             let Some(failed) = model.flush() else { break };
             let again = model.flush();

@@ -1,9 +1,9 @@
-//! Ranges of a file that do not overlap.
+//! Sets of ranges of a file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The ends of ranges by where they begin; no two of them overlap or touch.
+/// The ends of the ranges by their beginnings. No two ranges overlap or touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
     ends: BTreeMap<u64, u64>,
@@ -11,7 +11,7 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Bytes in all ranges.
+    /// The number of bytes in all ranges.
     pub(crate) const fn total(&self) -> u64 {
         self.total
     }
@@ -20,7 +20,7 @@ impl Ranges {
         self.ends.len()
     }
 
-    /// Adds a range. Returns the range that it is a part of now, and how many bytes are new.
+    /// Adds a range. Returns the range that now contains it, and the number of new bytes.
     pub(crate) fn insert(&mut self, range: Range<u64>) -> (Range<u64>, u64) {
         let Range { mut start, mut end } = range;
         let mut joined = 0;
@@ -37,7 +37,7 @@ impl Ranges {
         (start..end, added)
     }
 
-    /// Takes what comes before the next multiple of `len` of the range that begins at `start`.
+    /// Removes the part of the range at `start` up to the next multiple of `len`, and returns it.
     pub(crate) fn take(&mut self, start: u64, len: u64) -> Option<Range<u64>> {
         let end = self.ends.remove(&start)?;
         let cut = end.min(start - start % len + len);
@@ -55,7 +55,7 @@ impl Ranges {
         }
     }
 
-    /// Removes a range. Returns what was there of it.
+    /// Removes a range. Returns the parts of it that were in the set.
     pub(crate) fn remove(&mut self, range: &Range<u64>) -> Self {
         let mut removed = Self::default();
         while let Some((&start, &end)) = self.ends.range(..range.end).next_back()
@@ -81,7 +81,7 @@ impl Ranges {
         other.iter().for_each(|range| drop(self.remove(&range)));
     }
 
-    /// What there is of a range.
+    /// The parts of a range that are in the set.
     pub(crate) fn within(&self, range: &Range<u64>) -> Self {
         let before = self.ends.range(..=range.start).next_back();
         let after = self.ends.range(range.start..range.end.max(range.start));
@@ -95,7 +95,7 @@ impl Ranges {
         found
     }
 
-    /// Leaves at most `count` ranges: those with the least between them become one.
+    /// Reduces the set to at most `count` ranges, by joining those with the smallest gaps.
     pub(crate) fn join(&mut self, count: usize) {
         let Some(surplus) = self.ends.len().checked_sub(count.max(1)).filter(|n| *n > 0) else {
             return;
@@ -117,7 +117,7 @@ impl Ranges {
         self.ends.iter().map(|(&start, &end)| start..end)
     }
 
-    /// The same of the first range.
+    /// [`Self::take`] for the first range.
     pub(crate) fn take_first(&mut self, len: u64) -> Option<Range<u64>> {
         let (&start, _) = self.ends.first_key_value()?;
         self.take(start, len)

@@ -4,28 +4,28 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// `cachestat(2)`, since Linux 6.5; the same number on every architecture of today.
+/// `cachestat(2)`, since Linux 6.5. It has the same number on all present architectures.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// The bytes that `getrusage(2)` counts in.
+/// The unit of `getrusage(2)`, in bytes.
 const RUSAGE_BLOCK: u64 = 512;
 
-/// Pages of a range that are in memory.
+/// The pages of a range that are in memory, in bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Residency {
-    /// All of them.
+    /// All pages in memory.
     pub(crate) cached: u64,
-    /// Those that differ from the disk.
+    /// The pages that differ from the disk.
     pub(crate) dirty: u64,
-    /// Those that the disk is getting.
+    /// The pages under write-back.
     pub(crate) in_writeback: u64,
     evicted: u64,
     recently_evicted: u64,
 }
 
 impl Residency {
-    /// Whether the disk has, as far as can be seen, all that is in memory.
+    /// Whether the disk has all pages in memory, as far as the kernel shows.
     pub(crate) const fn is_clean(&self) -> bool {
         self.dirty == 0 && self.in_writeback == 0
     }
@@ -37,12 +37,12 @@ struct Range {
     len: u64,
 }
 
-/// What of `len` bytes of a file from `offset` on is in memory; a length of zero means up to its
-/// end. All zero where the file's pages are another's (overlay).
+/// The pages in memory of `len` bytes of a file from `offset` on. A length of 0 means up to its
+/// end. All zero if the pages belong to another file (overlay).
 ///
 /// # Errors
 /// `ENOSYS` before Linux 6.5; `EPERM` for a file that the caller neither owns nor may write;
-/// `EOPNOTSUPP` for one in huge pages.
+/// `EOPNOTSUPP` for a file in huge pages.
 pub(crate) fn residency(file: impl AsFd, offset: u64, len: u64) -> io::Result<Residency> {
     let range = Range { offset, len };
     let mut residency = Residency::default();
@@ -53,18 +53,18 @@ pub(crate) fn residency(file: impl AsFd, offset: u64, len: u64) -> io::Result<Re
     if result == 0 { Ok(residency) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Writes the dirty pages of a range to the disk and waits until it has them (`sync_file_range`):
-/// no metadata, and no flush of the disk's own cache. Takes the errors of writeback that the
-/// description `file` was not told of yet.
+/// Writes the dirty pages of a range to the disk and waits for their end (`sync_file_range`). It
+/// writes no metadata, and does not flush the disk's own cache. It takes errors of writeback that
+/// were not yet reported through the description `file`.
 ///
-/// Where the file's pages are another's (overlay) it does nothing, and succeeds.
-/// Whether it did; where the system refuses the call (seccomp) the file is to be flushed.
+/// If the pages belong to another file (overlay), it has no effect and succeeds. Returns false if
+/// the system refuses the call (seccomp), and the file has to be flushed.
 pub(crate) fn write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<bool> {
     let number = |bytes: u64| {
         libc::off64_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
     };
     let (offset, len) = (number(offset)?, number(len)?);
-    // A range that ends after the last byte that a file can have is none: its page goes all the same.
+    // A range that ends beyond the last possible byte is an error. Its page is written in any case.
     let len = len.min(libc::off64_t::MAX - offset);
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
@@ -81,8 +81,8 @@ pub(crate) fn write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Res
     }
 }
 
-/// Fails with the error of writeback that the description `file` was not told of yet. It waits for
-/// nothing.
+/// Fails with an error of writeback that was not yet reported through the description `file`. It
+/// does not wait.
 pub(crate) fn take_errors(file: BorrowedFd<'_>) -> io::Result<()> {
     let (beyond_any_file, flags) = (1 << 62, libc::SYNC_FILE_RANGE_WAIT_BEFORE);
     // SAFETY: the descriptor is open, and the call touches no memory.
@@ -90,11 +90,11 @@ pub(crate) fn take_errors(file: BorrowedFd<'_>) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// How many bytes block devices have read for the calling thread so far: also ahead of what it
-/// asked for. Zero where the kernel counts none, and for file systems without a block device.
+/// The number of bytes that block devices have read for the calling thread, including read-ahead. 0
+/// if the kernel does not count them, and for file systems without a block device.
 pub(crate) fn bytes_read_by_thread() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: the kernel fills the structure where the call succeeds.
+    // SAFETY: the kernel fills the structure if the call succeeds.
     let usage = unsafe {
         if libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) != 0 {
             return 0;

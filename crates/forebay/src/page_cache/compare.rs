@@ -1,4 +1,4 @@
-//! Whether the disk has what memory has.
+//! Comparison of memory with the disk.
 
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -10,8 +10,8 @@ use rustix::io::{ReadWriteFlags, preadv2};
 use super::{page_size, whole_pages};
 use crate::AlignedBuf;
 
-/// The pages of a range that memory has and that are the same on the disk, to be called by a thread
-/// of a descriptor table of its own. None where the file cannot be read past the page cache.
+/// The pages of a range that are in memory and the same on the disk. Only for threads with a
+/// descriptor table of their own. Empty if the file cannot be read past the page cache.
 pub(crate) fn pages_on_disk(file: BorrowedFd<'_>, range: &Range<u64>) -> Vec<Range<u64>> {
     // `/proc/self` would be the table of the process.
     let path = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
@@ -30,7 +30,7 @@ pub(crate) fn pages_on_disk(file: BorrowedFd<'_>, range: &Range<u64>) -> Vec<Ran
     same.map(|(start, (memory, _))| start..start + memory.len() as u64).collect()
 }
 
-/// Reads up to the end of the file, or an error; how many bytes.
+/// Reads up to the end of the file, or to an error. Returns the number of bytes.
 fn read(file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64, flags: ReadWriteFlags) -> usize {
     let mut done = 0;
     while let Ok(read @ 1..) =

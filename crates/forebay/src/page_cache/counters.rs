@@ -1,11 +1,11 @@
-//! How many reads found what they wanted in memory, and what was left to the kernel to write.
+//! The counters of reads through the page cache, and of bytes that were left to the kernel.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crossbeam_utils::CachePadded;
 
-/// Threads that count in different places.
+/// The number of separate counters, for threads that count at the same time.
 const STRIPES: usize = 8;
 
 thread_local! {
@@ -31,7 +31,7 @@ pub struct PageCacheCounters {
     pub left_to_kernel: u64,
 }
 
-/// Counts them, on many threads at once.
+/// The counters in a form that many threads can update at once.
 #[derive(Debug, Default)]
 pub(crate) struct ReadCounts([CachePadded<Stripe>; STRIPES]);
 

@@ -1,4 +1,4 @@
-//! What the library opens of the files of a disk.
+//! The descriptors that the library opens for the files of a disk.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::held_files::HeldFiles;
 use crate::sys::lock::Lock;
 
-/// The [`HeldFiles`] of a disk, made when they are needed first.
+/// The [`HeldFiles`] of a disk, made at their first use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DiskFiles(Arc<Lock<Option<Arc<HeldFiles>>>>);
 
@@ -31,11 +31,11 @@ impl DiskFiles {
         }
     }
 
-    /// What `open` opens in `directory`, which may be files of the engine. Those with which it fails it
-    /// has neither opened nor closed in the descriptor table of the process, whose record locks stay.
-    /// Only where the system refuses other tables it is called in the calling thread. In the place of
-    /// a file there is nothing where the table of the process is full, and nothing at all where there
-    /// are too few descriptors otherwise, or no thread.
+    /// The files that `open` opens in `directory`. They may be files of the engine. A file for
+    /// which `open` fails was not opened and closed in the process's descriptor table, so its
+    /// record locks stay. Only if the system refuses other tables, `open` is called on the calling
+    /// thread. A file is `None` if the process's table is full. The result is `None` if there are
+    /// otherwise too few descriptors, or no thread.
     pub(crate) fn open_in<E: Send + 'static>(
         &self,
         directory: BorrowedFd<'_>,

@@ -1,4 +1,4 @@
-//! A file of an engine, and the calls that the library makes about it.
+//! A file of an engine, for the system calls of the library.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -11,18 +11,18 @@ use super::held_files::{HeldFiles, LeavingFile, SentFile};
 use crate::sys::fork::Process;
 use crate::sys::lock::Lock;
 
-/// A file of an engine. The first write or call has it opened in the table, where it is until this is
-/// dropped. Where the table cannot have it, its writer's descriptor is used as long as the writer is
-/// there.
+/// A file of an engine. The first write or call opens it in the library's descriptor table, where
+/// it stays until this is dropped. If the table cannot have it, calls use its writer's descriptor
+/// as long as the writer exists.
 pub(crate) struct HeldFile {
     process: Process,
-    /// Of the file.
+    /// The number of the file.
     number: u64,
     is_abandoned: AtomicBool,
     writer: Lock<WriterFile>,
     call_ended: Condvar,
     files: DiskFiles,
-    /// Nothing where the table cannot have it.
+    /// `None` inside if the table cannot have it.
     sent: OnceLock<Option<SentFile>>,
 }
 
@@ -30,13 +30,12 @@ pub(crate) struct HeldFile {
 struct WriterFile {
     /// The writer's descriptor, until the writer is dropped.
     fd: Option<RawFd>,
-    /// Calls that use it now.
+    /// The number of calls that use it now.
     calls: usize,
 }
 
 impl HeldFile {
-    /// Of an open file, which has this number and which its writer keeps open until
-    /// [`Self::leave_writer`].
+    /// A file with this number. Its writer keeps it open until [`Self::leave_writer`].
     pub(crate) fn new(file: BorrowedFd<'_>, number: u64, files: DiskFiles) -> Self {
         let writer = Lock::new(WriterFile { fd: Some(file.as_raw_fd()), calls: 0 });
         let (process, is_abandoned) = (Process::current(), AtomicBool::new(false));
@@ -44,20 +43,21 @@ impl HeldFile {
         Self { process, number, is_abandoned, writer, call_ended, files, sent }
     }
 
-    /// It is about to be written: whatever goes wrong with that from now on is told to the description
-    /// that the table has.
+    /// Opens the file before it is written. Errors of writeback from now on are reported through
+    /// the table's description.
     pub(crate) fn open(&self) {
         let _ = self.sent();
     }
 
-    /// The file in the table, if it can be there.
+    /// The file in the table, if the table can have it.
     fn sent(&self) -> Option<&SentFile> {
         let send = || self.call_here(|file| self.files.get_or_make()?.send(file));
         self.sent.get_or_init(|| send().ok().flatten()).as_ref()
     }
 
-    /// What `call` returns for the file; `None` once that is [abandoned](Self::abandon). The calling
-    /// thread waits for a thread of the table, which makes the call.
+    /// Makes `call` for the file and returns its result. `None` once the file is
+    /// [abandoned](Self::abandon). The calling thread waits for a thread of the table, which makes
+    /// the call.
     ///
     /// # Errors
     /// Those of the call.
@@ -76,7 +76,7 @@ impl HeldFile {
         }
     }
 
-    /// What `call` returns for a description of the library's own; `None` where it cannot have one.
+    /// Makes `call` with a description of the library's own. `None` if it cannot have one.
     pub(crate) fn call_own<R: Send + 'static>(
         &self,
         call: impl FnOnce(BorrowedFd<'_>) -> R + Send + 'static,
@@ -84,14 +84,14 @@ impl HeldFile {
         self.sent()?.call_own(call)
     }
 
-    /// Takes the errors of writeback that are yet to be reported through the library's own
-    /// description. Whether there were any; `None` where it has none.
+    /// Takes the errors of writeback that were not yet reported through the library's own
+    /// description. Returns whether there were any; `None` if there is no such description.
     pub(crate) fn take_errors(&self) -> Option<bool> {
         let sent = self.sent.get().and_then(Option::as_ref)?;
         sent.call_own(|file| take_errors(file).is_err())
     }
 
-    /// [`Self::call`] with the descriptor of the writer; `None` once the writer was dropped.
+    /// [`Self::call`] with the descriptor of the writer. `None` once the writer was dropped.
     fn call_here<R>(
         &self,
         call: impl FnOnce(BorrowedFd<'_>) -> io::Result<R>,
@@ -101,13 +101,14 @@ impl HeldFile {
         writer.calls += 1;
         drop(writer);
         let _ended = CallHere(self);
-        // SAFETY: the writer has it open until no call is counted any more.
+        // SAFETY: the writer keeps it open until no call is counted any more.
         call(unsafe { BorrowedFd::borrow_raw(fd) }).map(Some)
     }
 
-    /// The writer's descriptor is not used any more. It waits for the calls that use it. If something
-    /// of `file` waits it is [abandoned](LeavingFile::abandon) a little later, or at once where the table
-    /// cannot have it. Returned is whom a thread is to [help](HeldFiles::abandon_leaving) with that.
+    /// Waits for the calls that use the writer's descriptor, which is not used any more. Waiting
+    /// parts of `file` are [abandoned](LeavingFile::abandon) a little later, or at once if the
+    /// table cannot have the file. A thread has to [help](HeldFiles::abandon_leaving) with that if
+    /// a value is returned.
     pub(crate) fn leave_writer(
         &self,
         file: &Arc<impl LeavingFile + 'static>,
@@ -130,7 +131,7 @@ impl HeldFile {
         sent.leave(self.number, Arc::downgrade(&leaving), waits)
     }
 
-    /// No further call is made.
+    /// Refuses further calls.
     pub(crate) fn abandon(&self) {
         self.is_abandoned.store(true, Ordering::Release);
     }

@@ -1,4 +1,5 @@
-//! Files of engines, open where to close them is harmless.
+//! Files of engines that are open in a descriptor table of the library, where closing them is
+//! harmless.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -15,54 +16,54 @@ use crate::sys::descriptor_table::{DescriptorTable, Inbox, TableFile};
 use crate::sys::lock::Lock;
 use crate::sys::workers::{KeptWorker, Workers};
 
-/// Threads of a table at most.
+/// The most threads of a table.
 const THREADS_MAX: usize = 32;
-/// How long parts of a file wait at most after its writer was dropped. Then the kernel writes back
-/// what is dirty still, as it would without the library.
+/// The longest time for which parts of a file wait after its writer was dropped. Then the kernel
+/// writes back the dirty bytes, as it would without the library.
 const LEAVING_MAX: Duration = Duration::from_millis(500);
-/// How long a deleter waits at most until the library has closed a file.
+/// The longest time for which a deleter waits until the library has closed a file.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
-/// How often it looks.
+/// The time between two checks for that.
 const CLOSING_LOOK: Duration = Duration::from_millis(1);
 
-/// The files of a disk's writers, and the threads that make the system calls about them. Both have
-/// a descriptor table of their own. Permits are not completed there, and no task is woken.
+/// The files of a disk's writers, and the threads that make system calls about them. Both have a
+/// descriptor table of their own. These threads complete no permits and wake no tasks.
 pub(crate) struct HeldFiles {
     table: DescriptorTable,
     workers: Workers,
     open: Arc<OpenFiles>,
     last: AtomicU64,
-    /// One file is on its way back at a time.
+    /// Held while files are sent back to the process, by one caller at a time.
     returning: Lock<()>,
-    /// Files of which something waits although their writers were dropped, and until when; the next
-    /// first. As many as were dropped in the last [`LEAVING_MAX`].
+    /// Files with waiting parts whose writers were dropped, and the end of their time, the earliest
+    /// first. It has as many as were dropped within [`LEAVING_MAX`].
     ends: Lock<VecDeque<(Instant, Weak<dyn LeavingFile>)>>,
 }
 
 /// A file whose writer was dropped.
 pub(crate) trait LeavingFile: Send + Sync {
-    /// Cancels the parts that wait. What is dirty is left to the kernel, or to nobody if the file is
+    /// Cancels the waiting parts. Dirty bytes are left to the kernel, or dropped if the file is
     /// deleted.
     fn abandon(&self, is_deleted: bool);
 }
 
-/// The [number](crate::direct_file::file_number) of a file, and the one under which it was sent.
+/// The [number](crate::direct_file::file_number) of a file, and the number with which it was sent.
 type LeavingKey = (u64, u64);
 
-/// What is open in the table, by the numbers under which it was sent.
+/// The files that are open in the table, by the numbers with which they were sent.
 struct OpenFiles {
     inbox: Inbox,
-    /// A thread is about to receive what was sent.
+    /// Whether a thread is about to receive files.
     is_receiving: AtomicBool,
     files: Lock<HashMap<u64, Arc<OpenFile>>>,
-    /// Those whose writers were dropped, until each is closed.
+    /// The files whose writers were dropped, until they are closed.
     leaving: Lock<BTreeMap<LeavingKey, Weak<dyn LeavingFile>>>,
 }
 
 struct OpenFile {
     file: TableFile,
-    /// It was opened again: errors of writeback are reported through it as well, and what was sent
-    /// is told of them too.
+    /// The file was opened again. Errors of writeback are reported through this description, and
+    /// independently through the one that was sent.
     is_own: bool,
 }
 
@@ -86,10 +87,10 @@ impl HeldFiles {
         Ok(Self { table, workers, open, last, returning, ends })
     }
 
-    /// Sends an open file to the table, which opens a description of its own where that can be had.
+    /// Sends an open file to the table, which opens a description of its own if possible.
     ///
     /// # Errors
-    /// No thread can be had, or too many files are on their way in the whole system.
+    /// No thread is available, or too many files are being sent in the whole system.
     pub(super) fn send(self: &Arc<Self>, file: BorrowedFd<'_>) -> io::Result<SentFile> {
         let worker = self.workers.keep_one()?;
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
@@ -100,7 +101,7 @@ impl HeldFiles {
                 return Err(error);
             }
         }
-        // Opened now, it is told of errors from now on. Nobody waits for that.
+        // Opened now, the description gets errors from now on. Nobody waits for that.
         if !self.open.is_receiving.swap(true, Ordering::AcqRel) {
             let open = Arc::clone(&self.open);
             self.workers.run(move || {
@@ -111,15 +112,15 @@ impl HeldFiles {
         Ok(SentFile { files: Arc::clone(self), number, _worker: worker })
     }
 
-    /// Has the parts of a file abandoned in [`LEAVING_MAX`]. Whether a thread is to
-    /// [do so](Self::abandon_leaving).
+    /// Schedules the end of a file's waiting parts after [`LEAVING_MAX`]. Returns whether a thread
+    /// has to [do it](Self::abandon_leaving).
     fn abandon_later(&self, file: Weak<dyn LeavingFile>) -> bool {
         let mut ends = self.ends.lock();
         ends.push_back((Instant::now() + LEAVING_MAX, file));
         ends.len() == 1
     }
 
-    /// Abandons what waits for too long, until nothing does.
+    /// Abandons files whose time has passed, until there are none.
     pub(crate) fn abandon_leaving(&self) {
         let lock = || self.ends.lock();
         let mut next = lock().front().cloned();
@@ -134,8 +135,8 @@ impl HeldFiles {
         }
     }
 
-    /// Abandons what waits for a file that is about to be deleted, of writers that were dropped.
-    /// Returns when the file is closed here, or after [`CLOSING_MAX`].
+    /// Abandons the waiting parts of a file that is about to be deleted and whose writers were
+    /// dropped. Returns when the library has closed the file, or after [`CLOSING_MAX`].
     pub(super) fn close_deleted(&self, number: u64) {
         let leaving = || -> Vec<_> {
             let leaving = self.open.leaving.lock();
@@ -152,9 +153,9 @@ impl HeldFiles {
         }
     }
 
-    /// What `open` opens in `directory` in a thread of the table, from where it comes to the table of
-    /// the process. In the place of a file there is nothing where that is full. Nothing at all where
-    /// there are too few descriptors in the table, or no thread.
+    /// The files that `open` opens in `directory` on a thread of the table, which sends them to the
+    /// table of the process. A file is `None` if that table is full. The result is `None` if there
+    /// are too few descriptors in the library's table, or no thread.
     pub(super) fn open_in<E: Send + 'static>(
         self: &Arc<Self>,
         directory: BorrowedFd<'_>,
@@ -175,7 +176,7 @@ impl HeldFiles {
         Some(opened??.into_iter().map(|file| file.map(receive)).collect())
     }
 
-    /// What `call` returns, which a thread of the table makes; nothing if it panics.
+    /// Makes `call` on a thread of the table, and returns its result. `None` if it panics.
     fn call<R: Send + 'static>(
         &self,
         call: impl FnOnce(&OpenFiles) -> R + Send + 'static,
@@ -183,7 +184,7 @@ impl HeldFiles {
         let (sender, receiver) = channel();
         let open = Arc::clone(&self.open);
         self.workers.run(move || {
-            // What the call has captured is gone before it is answered.
+            // The values that the call has captured are dropped before the answer.
             let result = call(&open);
             let _ = sender.send(result);
         });
@@ -198,7 +199,7 @@ impl std::fmt::Debug for HeldFiles {
 }
 
 impl OpenFiles {
-    /// Takes what was sent so far, and returns how many files that were.
+    /// Receives all sent files. Returns their number.
     fn receive_all(&self) -> usize {
         let mut files = self.files.lock();
         let mut received = 0;
@@ -232,8 +233,8 @@ impl OpenFiles {
 }
 
 impl SentFile {
-    /// What `call` returns for the file, which a thread of the table makes; `call` itself if the table
-    /// is too full for the file, and nothing if it panics.
+    /// Makes `call` for the file on a thread of the table. Returns `call` itself if the table has
+    /// no room for the file, and `None` if it panics.
     pub(super) fn call<R: Send + 'static, C>(&self, call: C) -> Option<Result<R, C>>
     where
         C: FnOnce(BorrowedFd<'_>) -> R + Send + 'static,
@@ -248,7 +249,7 @@ impl SentFile {
         })
     }
 
-    /// [`Self::call`] with a description that the table has opened itself, if it has.
+    /// [`Self::call`] with the description that the table has opened itself, if there is one.
     pub(super) fn call_own<R: Send + 'static>(
         &self,
         call: impl FnOnce(BorrowedFd<'_>) -> R + Send + 'static,
@@ -261,9 +262,9 @@ impl SentFile {
         made.flatten()
     }
 
-    /// The writer of `file`, which has this number, was dropped. If something of it waits it is
-    /// abandoned in [`LEAVING_MAX`]; returned is whom a thread is to
-    /// [help](HeldFiles::abandon_leaving) with that.
+    /// Notes that the writer of `file`, which has this number, was dropped. If parts of it wait,
+    /// they are abandoned after [`LEAVING_MAX`]. A thread has to [help](HeldFiles::abandon_leaving)
+    /// with that if a value is returned.
     pub(super) fn leave(
         &self,
         number: u64,
@@ -275,16 +276,16 @@ impl SentFile {
         (waits && self.files.abandon_later(file)).then(|| Arc::clone(&self.files))
     }
 
-    /// Closes the file, which has this number. Nobody waits for that.
+    /// Closes the file with this number. Nobody waits for that.
     pub(super) fn close(&self, number: u64) {
         let (open, key) = (Arc::clone(&self.files.open), (number, self.number));
         self.files.workers.run(move || open.close(key));
     }
 }
 
-/// The same file, opened again: it is told of errors of writeback by itself, so that what is told
-/// here is kept from nobody. Read-only, so that the file can be executed meanwhile. `None` where it
-/// may not be opened, and where that would break a lease of the engine.
+/// Opens the same file again. This description gets errors of writeback independently, so that
+/// reading them here hides them from nobody. It is read-only, so that the file can be executed
+/// meanwhile. `None` if it may not be opened, or if that would break a lease of the engine.
 fn reopened(file: &TableFile) -> Option<TableFile> {
     let fd = file.borrow()?;
     // SAFETY: the call touches no memory, and the descriptor is open.

@@ -1,4 +1,4 @@
-//! The kernel's page cache: what of a file is in it, and how it gets to the disk.
+//! The kernel's page cache: the pages of files in it, and their way to the disk.
 
 use std::io;
 use std::ops::Range;
@@ -24,12 +24,12 @@ pub(crate) use self::held_file::HeldFile;
 pub(crate) use self::held_files::LeavingFile;
 pub use self::probe::PageCacheSupport;
 
-/// The bytes of a page.
+/// The size of a page in bytes.
 pub(crate) fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// The pages that a range of bytes is in.
+/// The whole pages that contain a range of bytes.
 pub(crate) fn whole_pages(range: &Range<u64>) -> Range<u64> {
     let page = page_size();
     range.start - range.start % page..range.end.checked_next_multiple_of(page).unwrap_or(u64::MAX)
@@ -41,15 +41,15 @@ const DEVICE_LEN: rustix::ioctl::Opcode = opcode::read::<usize>(0x12, 114);
 /// `BLKGETDISKSEQ`.
 const DISK_NUMBER: rustix::ioctl::Opcode = opcode::read::<u64>(0x12, 128);
 
-/// A number that no other disk has had since the system was started; zero where the system gives
-/// none (before Linux 5.15).
+/// A number that no other disk has had since the system was started. 0 if the system has none
+/// (before Linux 5.15).
 pub(crate) fn disk_number(device: BorrowedFd<'_>) -> u64 {
     // SAFETY: this request writes 64 bits, on every architecture.
     unsafe { ioctl(device, Getter::<DISK_NUMBER, u64>::new()) }.unwrap_or(0)
 }
 
-/// The length of a file or a block device, in bytes. It leaves the position of the descriptor
-/// alone.
+/// The length of a file or a block device, in bytes. It does not move the position of the
+/// descriptor.
 ///
 /// # Errors
 /// Those of `fstat(2)`, and of `ioctl(2)` for a block device.

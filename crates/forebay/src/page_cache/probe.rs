@@ -1,4 +1,4 @@
-//! What of the page cache can be seen and steered in a directory.
+//! A test of the page-cache features in a directory.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,9 +13,9 @@ use super::calls::{residency, write_back};
 
 /// `RWF_DONTCACHE`, since Linux 6.14.
 const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
-/// Bytes of the test write.
+/// The bytes of the test write.
 const LEN: usize = 128 << 10;
-/// Pages leave memory a moment after their writeback has ended.
+/// The most checks, because pages leave memory a moment after their write-back has ended.
 const TRIES: u32 = 20;
 
 /// The page-cache features that work on the files of a directory. They are tested by their effects,

@@ -1,32 +1,33 @@
-//! Which part of a disk a process has alongside others.
+//! The part of a disk that this process may use next to others.
 //!
-//! Each process decides for itself, from what all say. It gets what its shares are worth, and what
-//! others leave unused of theirs (max-min fairness). A process that gets more than that, because
-//! the disk serves its requests sooner than their costs say, takes its part back until it does not.
+//! Each process computes its own part, from the demands of all. It gets its fair share, and a part
+//! of what others leave unused of theirs (max-min fairness). A process may get more than its part,
+//! because the disk serves its requests faster than their costs say. It then reduces its part until
+//! it gets its share.
 
 use forebay_core::Time;
 
 use super::slot::{Demand, Slot};
 
 /// A process that has not written its slot for this long, in nanoseconds (250 ms), is stopped or
-/// dead. It is five looks, so a thread that comes late to some of them still counts. At a longer
-/// time what a dead process had lies unused for longer.
+/// dead. This is five exchanges, so a thread that is late for some of them still counts. With a
+/// longer time the part of a dead process lies unused for longer.
 const SILENT_NANOS: u64 = 250_000_000;
-/// By how much all parts together exceed what the disk does. With less, a disk that does more than
-/// its figures is found out later; with more, the processes that are ahead are slowed by their trim
-/// alone.
+/// The factor by which all parts together exceed the disk's figures. With a smaller factor it takes
+/// longer to find out that the disk does more than its figures. With a larger one, only their trim
+/// slows the processes that are ahead.
 const HEADROOM: f64 = 1.05;
-/// How fast a process that is ahead takes its part back: the power of the odds by which it is
-/// ahead, per look. A larger one swings, as a look sees the average of the last ones; a smaller one
-/// takes longer.
+/// How fast a process that is ahead reduces its part: the power of the odds by which it is ahead,
+/// per exchange. A larger power oscillates, because an exchange sees the average of the last ones.
+/// A smaller one takes longer.
 const TRIM_POWER: f64 = 0.06;
-/// No process is trimmed to less than this of its part. What it gets beyond that is its requests
-/// alone.
+/// The least fraction to which a part is trimmed. If the process still gets more, that is by its
+/// few requests alone.
 const TRIM_MIN: f64 = 1.0 / 16.0;
-/// The unit of parts.
+/// The unit of parts: one is a million.
 const WHOLE: f64 = 1e6;
 
-/// What is known of the other processes.
+/// The known state of the other processes.
 #[derive(Debug, Default)]
 pub(crate) struct Siblings {
     observed: Vec<Observed>,
@@ -40,10 +41,10 @@ struct Observed {
     changed_at: Time,
 }
 
-/// One direction of this process.
+/// The state of one direction of this process.
 #[derive(Clone, Copy, Debug)]
 struct Own {
-    /// The shares that it had last.
+    /// Its last shares.
     weight: u32,
     trim: f64,
 }
@@ -60,9 +61,9 @@ impl Siblings {
         self.own.map(|own| (own.trim * WHOLE) as u32)
     }
 
-    /// The parts of this process `now`, in millionths, by direction; `None` while nobody else uses
-    /// the disk. It says `own`, the others say `slots`, and `has_owner` tells the slots of the
-    /// dead.
+    /// The parts of this process at `now`, in millionths, by direction. `None` while nobody else
+    /// uses the disk. `own` are its demands, `slots` those of the others, and `has_owner` tells
+    /// whether the process of a slot lives.
     pub(crate) fn look(
         &mut self,
         now: Time,
@@ -107,7 +108,7 @@ impl Own {
         self.trim = match trims.reduce(f64::max) {
             Some(largest) if own.wants => {
                 let trim = self.trim * (odds(due) / odds(used(&own))).powf(TRIM_POWER);
-                // the one that is furthest behind has all that it is due
+                // The process that is furthest behind is not trimmed.
                 (trim / trim.max(largest)).clamp(TRIM_MIN, 1.0)
             }
             _ => 1.0,
@@ -117,14 +118,15 @@ impl Own {
     }
 }
 
-/// A part against the rest: where a large part is a little ahead, a small one is far behind.
+/// The odds of a part against the rest. A large part that is slightly ahead, and a small one that
+/// is far behind, then count the same.
 fn odds(part: f64) -> f64 {
     let part = part.clamp(1e-6, 1.0 - 1e-6);
     part / (1.0 - part)
 }
 
-/// What a process of this weight is due alongside `others`, of 1: those that do not want more have
-/// what they use, and the rest is divided by weight.
+/// The fraction of the disk due to a process of this weight next to `others`. Those that do not
+/// want more get what they use, and the rest is divided by weight.
 fn due(weight: f64, others: &[Demand], used: impl Fn(&Demand) -> f64) -> f64 {
     let (mut left, mut weights) = (1.0, weight);
     weights += others.iter().map(|other| f64::from(other.weight)).sum::<f64>();

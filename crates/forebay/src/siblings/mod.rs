@@ -1,4 +1,4 @@
-//! Several processes that share a disk: what they tell each other, and which part each has.
+//! Several processes that share a disk: the exchange of their demands, and the part of each.
 //!
 //! Decision: `docs/decisions/0048-several-processes.md`.
 

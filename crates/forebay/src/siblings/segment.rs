@@ -1,8 +1,8 @@
-//! The file in which the processes that share a disk tell each other what they want of it.
+//! The file through which the processes that share a disk exchange their demands.
 //!
-//! It is read and written by system calls. A mapping would end each process that reads it after the file
-//! is truncated (`SIGBUS`). A look takes some microseconds, 20 times a second. Nobody waits for
-//! anybody: a process writes its own slot alone, and a slot that is half written is not read.
+//! It is read and written with system calls. A mapping would end each process that reads it after
+//! the file is truncated (`SIGBUS`). An exchange takes some microseconds, 20 times a second. No
+//! process waits for another: each writes only its own slot, and a half-written slot is ignored.
 
 use std::env;
 use std::io::{self, ErrorKind};
@@ -19,20 +19,20 @@ use crate::sys::record_lock;
 
 /// The first bytes of a segment of this version.
 const HEADER: &[u8; 24] = b"forebay siblings v000001";
-/// They take the place of a slot.
+/// The header takes the place of a slot.
 const HEADER_LEN: usize = SLOT_LEN;
-/// Most processes that share a disk.
+/// The most processes that share a disk.
 pub(crate) const PROCESSES_MAX: usize = 256;
 const LEN: usize = HEADER_LEN + PROCESSES_MAX * SLOT_LEN;
-/// What others may do with the directory and the file.
+/// The permission bit with which any user could change the directory or the file.
 const WRITABLE_BY_ALL: u32 = 0o002;
 const OPEN_TO_OTHERS: u32 = 0o077;
 
-/// Why a disk is not shared by a segment.
+/// Why a disk is not shared through a segment.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SharedMemoryError {
-    /// What the system says.
+    /// A system call failed.
     #[error("{path}: {source}; `shared` can have another `path`, where this user may write")]
     System {
         /// The segment or its directory.
@@ -40,27 +40,27 @@ pub enum SharedMemoryError {
         /// The error.
         source: io::Error,
     },
-    /// Others could replace it.
+    /// Other users could replace the segment.
     #[error("{path}: {why}")]
     Unsafe {
         /// The segment or its directory.
         path: PathBuf,
-        /// What is wrong, and what is expected.
+        /// The reason, and the expected state.
         why: &'static str,
     },
-    /// Another version wrote it.
+    /// Another version of the library wrote the segment.
     #[error("{path}: a segment of another version of forebay; give these processes another path")]
     Version {
         /// The segment.
         path: PathBuf,
     },
-    /// There are too many.
+    /// The maximum number of processes uses the segment.
     #[error("{path}: already {PROCESSES_MAX} processes share the disk, which is the maximum")]
     Full {
         /// The segment.
         path: PathBuf,
     },
-    /// No device says which processes share a disk.
+    /// The disk has no known mountpoint, by which the processes could find its segment.
     #[error(
         "no mountpoint of the disk is known, so `shared` needs a `path`, the same in each process"
     )]
@@ -79,8 +79,8 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// The segment of the disk below the first of its mountpoints: in `$XDG_RUNTIME_DIR/forebay`, or
-    /// in `/run/forebay`.
+    /// The segment of the disk below the first mountpoint, in `$XDG_RUNTIME_DIR/forebay` or
+    /// `/run/forebay`.
     pub(crate) fn of_disk(machine: &Machine, stacks: &[Stack]) -> Result<Self, SharedMemoryError> {
         let stack = stacks.first().ok_or(SharedMemoryError::NoDevice)?;
         let disk = stack.iostat_disk(machine).map_or(stack.number, |disk| disk.number);
@@ -90,8 +90,8 @@ impl Segment {
         Self::open(&dir.join(format!("disk-{}-{}", disk.major, disk.minor)), true)
     }
 
-    /// Opens the segment of this path, or makes it, and takes a slot. The directory is made where it is
-    /// missing and `makes_dir`.
+    /// Opens or makes the segment at `path`, and takes a slot. With `makes_dir`, a missing
+    /// directory is made.
     pub(crate) fn open(path: &Path, makes_dir: bool) -> Result<Self, SharedMemoryError> {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(not_safe(path, "not the path of a file"));
@@ -103,7 +103,7 @@ impl Segment {
             return Err(system(dir, error));
         }
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
-        // a directory that the system made may be a link, such as /var/run
+        // A directory that the system made may be a link, such as /var/run.
         let flags = if makes_dir { flags | OFlags::NOFOLLOW } else { flags };
         let opened = openat(CWD, dir, flags, Mode::empty()).map_err(|error| system(dir, error))?;
         let stat = fstat(&opened).map_err(|error| system(dir, error))?;
@@ -130,7 +130,7 @@ impl Segment {
         Ok(Self { slot: slot.ok_or_else(full)?, ..segment })
     }
 
-    /// Writes the slot of this process, and puts right what others have done to the file.
+    /// Writes the slot of this process, and repairs the file if others have damaged it.
     pub(crate) fn write(&self, slot: Slot) -> io::Result<()> {
         let stat = fstat(self.file.as_fd())?;
         if stat.st_size != LEN as i64 {
@@ -139,12 +139,12 @@ impl Segment {
         write_all(&self.file, &slot.to_bytes(), offset(self.slot))
     }
 
-    /// Whether the file was removed or replaced, so that later processes open another one.
+    /// Whether the file was removed or replaced, so that new processes open another one.
     pub(crate) fn is_gone(&self) -> bool {
         fstat(self.file.as_fd()).is_ok_and(|stat| stat.st_nlink == 0)
     }
 
-    /// What the other processes say.
+    /// The slots of the other processes.
     pub(crate) fn read(&self) -> io::Result<Vec<(usize, Slot)>> {
         let mut bytes = vec![0; LEN];
         let len = read_all(&self.file, &mut bytes)?;
@@ -153,7 +153,7 @@ impl Segment {
         Ok(said.filter_map(|(number, bytes)| Some((number, Slot::from_bytes(bytes)?))).collect())
     }
 
-    /// Whether the owner of a slot may be alive: it, or a child that it forked, has its lock.
+    /// Whether the owner of a slot may be alive: it holds its lock, or a child that it forked does.
     pub(crate) fn has_owner(&self, slot: usize) -> bool {
         record_lock::of_another(self.file.as_fd(), (offset(slot) as i64, 1)).is_some()
     }
@@ -163,7 +163,7 @@ const fn offset(slot: usize) -> usize {
     HEADER_LEN + slot * SLOT_LEN
 }
 
-/// Whether this is a segment of this user and version, or a new file, which becomes one.
+/// Checks that this is a segment of this user and version. A new file becomes one.
 fn check(path: &Path, file: &OwnedFd) -> Result<(), SharedMemoryError> {
     let stat = fstat(file).map_err(|error| system(path, error))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -181,16 +181,18 @@ fn check(path: &Path, file: &OwnedFd) -> Result<(), SharedMemoryError> {
     }
     let mut header = [0; HEADER.len()];
     read_all(file, &mut header).map_err(failed)?;
-    // all zero between the two steps of who makes it
+    // The header is all zero between the two steps in which the file is made.
     let is_new = header == [0; HEADER.len()];
     if stat.st_size != LEN as i64 || !(is_new || &header == HEADER) {
         return Err(SharedMemoryError::Version { path: path.to_owned() });
     }
-    // who made it may have ended there, and another version would take it for its own
+    // The process that made the file may have ended there, and another version would use it as its
+    // own.
     if is_new { lay_out(file).map_err(failed) } else { Ok(()) }
 }
 
-/// Gives a new file, or one that was truncated, its length and header. Several may do it at once.
+/// Sets the length and the header of a file that is new or was truncated. Several processes may do
+/// it at once.
 fn lay_out(file: &impl AsFd) -> io::Result<()> {
     retry_on_intr(|| ftruncate(file, LEN as u64))?;
     write_all(file, HEADER, 0)
@@ -201,7 +203,7 @@ fn write_all(file: &impl AsFd, bytes: &[u8], at: usize) -> io::Result<()> {
     if written == bytes.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
 }
 
-/// Reads from the beginning, as much as there is.
+/// Reads from the beginning, up to the end of the file. Returns the number of bytes.
 fn read_all(file: &impl AsFd, bytes: &mut [u8]) -> io::Result<usize> {
     let mut len = 0;
     while len < bytes.len() {

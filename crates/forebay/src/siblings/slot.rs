@@ -1,36 +1,37 @@
-//! What a process says of itself in its slot of a segment.
+//! The slot of a process in a segment.
 
 /// The bytes of a slot.
 pub(super) const SLOT_LEN: usize = 64;
-/// Those that say something; a checksum of them follows.
+/// The bytes of the content, which a checksum follows.
 const PAYLOAD_LEN: usize = 40;
-/// A process has no more shares than all classes of a scheduler may have together.
+/// The most shares of a process: those that all classes of a scheduler may have together.
 const WEIGHT_MAX: u32 = 1 << 26;
-/// No disk does more than sixteen times its figures.
+/// The highest usage in millionths. No disk does more than sixteen times its figures.
 const USED_MAX: u32 = 16_000_000;
 
-/// The unit of what is used and of trims.
+/// The unit of usage and trims: one is a million.
 const WHOLE: u32 = 1_000_000;
 
-/// What a process wants of a disk, or of one direction of a duplex disk.
+/// The demand of a process for a disk, or for one direction of a duplex disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
     /// The shares of the classes that had requests within the last second; 0 for none.
     pub(crate) weight: u32,
-    /// The disk time that it got per time, in millionths.
+    /// The disk time that the process used per time, in millionths.
     pub(crate) used: u32,
-    /// Whether requests waited for the disk, so that it would take more.
+    /// Whether requests waited for the disk, so that the process could use more.
     pub(crate) wants: bool,
     /// The factor by which the process reduces its fair part, in millionths.
     pub(crate) trim: u32,
 }
 
-/// All that a process says.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// Rises each time. A number that stands still is of a process that is stopped or dead.
+    /// A number that rises with each write. If it does not rise, the process is stopped or dead.
     pub(crate) sequence: u64,
-    /// All of the disk; on a duplex disk reads, and then the rest.
+    /// The demand for all of the disk. On a duplex disk the first is for reads, and the second for
+    /// the rest.
     pub(crate) demands: [Demand; 2],
 }
 
@@ -49,8 +50,8 @@ impl Slot {
         bytes
     }
 
-    /// What these bytes say, each number within its bounds; nothing where they were half written, or
-    /// are no slot.
+    /// The content of these bytes, with each number within its bounds. `None` if they are half
+    /// written or not a slot.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (payload, sum) = bytes.get(..PAYLOAD_LEN + 8)?.split_at(PAYLOAD_LEN);
         let (sequence, demands) = payload.split_at(8);
@@ -71,7 +72,7 @@ impl Slot {
     }
 }
 
-/// FNV-1a, begun at a number of this format's own.
+/// FNV-1a with a start value of this format.
 fn checksum(bytes: &[u8]) -> u64 {
     let add = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0x666f_7265_6261_7901, add)
