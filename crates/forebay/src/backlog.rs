@@ -137,9 +137,9 @@ mod tests {
     }
 
     const MILLI: u64 = 1_000_000;
-    /// What a flush writes at a time.
+    /// The bytes that a flush writes at a time.
     const FLUSH_LEN: u64 = 128 * 1024;
-    /// Memory in which new data waits to be flushed.
+    /// The memory in which new data waits to be flushed.
     const BACKLOG_MAX: u64 = 64 << 20;
 
     /// A disk of 100 MB/s that queries keep busy, and a class that flushes.
@@ -151,7 +151,7 @@ mod tests {
         backlog: u64,
         backlog_max: u64,
         queries_done: u64,
-        /// Requests that wait, of queries and of the flush.
+        /// The waiting requests of queries and of the flush.
         queued: [u64; 2],
     }
 
@@ -164,7 +164,7 @@ mod tests {
                 write_bandwidth: 100_000_000,
             })
             .unwrap();
-            // its disk does all that it gets at once: the figures are its speed
+            // Its disk does at once all that it gets, so the figures are its speed.
             let control = Control::Rates;
             let config = GroupConfig { control, ..GroupConfig::new(model, Policy::pace_window()) };
             let group = IoGroup::new(config);
@@ -183,8 +183,8 @@ mod tests {
             }
         }
 
-        /// Runs from `from` to `to`, in milliseconds, while `incoming` bytes
-        /// per second come in and the controller looks every 100 ms.
+        /// Runs from `from` to `to`, in milliseconds, with `incoming` bytes per second of new data.
+        /// The controller is applied every 100 ms.
         fn run(
             &mut self,
             from: u64,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     impl Store {
-        /// Fills the queue, lets the disk do what it can, and takes note.
+        /// Fills the queue, lets the disk do its work, and notes the results.
         fn step(&mut self, now: Time) {
             while self.queued[0] < 32 {
                 self.queue.enqueue(now, self.queries, Op::Read, 4096).unwrap();
@@ -232,12 +232,12 @@ mod tests {
     fn a_backlog_settles_where_work_is_done_as_fast_as_it_comes() {
         let controller = BacklogController::new(&[(0.0, 10), (1.0, 2000)]).unwrap();
         let mut store = Store::new(10);
-        // 40 MB/s come in: two fifths of the disk, so 667 shares alongside 1000
+        // 40 MB/s come in: two fifths of the disk, so 667 shares next to 1000.
         store.run(0, 30_000, 40_000_000, Some(&controller));
         let settled = store.backlog as f64 / BACKLOG_MAX as f64;
         assert!((0.28..=0.38).contains(&settled), "backlog {settled}");
         assert!(store.backlog_max < BACKLOG_MAX / 2, "{}", store.backlog_max);
-        // half as much comes in: it falls, and queries get the difference
+        // With half the data the shares fall, and queries get the difference.
         let before = store.queries_done;
         store.run(30_000, 60_000, 20_000_000, Some(&controller));
         let settled = store.backlog as f64 / BACKLOG_MAX as f64;

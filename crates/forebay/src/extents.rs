@@ -236,7 +236,7 @@ mod tests {
     fn all_extents_of_a_file_cover_its_data_once() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(1 << 30).unwrap();
-        // more than one map holds
+        // More extents than one query returns.
         for n in 0..200 {
             file.write_all_at(&[1; 8192], n * MIB).unwrap();
         }

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_age_is_never_more_than_that_of_the_oldest_which_is_held() {
-        // one is always there, and none for longer than two seconds
+        // One is always held, and none for longer than two seconds.
         let mut since = None;
         for second in 0..100 {
             let held = held(second + 1, second.saturating_sub(1));

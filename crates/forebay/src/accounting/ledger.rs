@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn io_just_after_its_permit_is_counted_and_a_cached_read_hides_nothing() {
         let mut ledger = Ledger::default();
-        // the disk is ahead of the permits that are in it, or behind them, but by no more than these
+        // The disk is ahead of the permits in it, or behind them, but by no more than their bytes.
         let (mut done, mut admitted) = (0, 0);
         for second in 0..100 {
             let in_disk = (second * 7 % 5) * MIB;
@@ -111,7 +111,7 @@ mod tests {
             ledger.tick(0);
         }
         assert!(ledger.total.unscheduled <= 4 * MIB, "{:?}", ledger.total);
-        // permits around reads from memory, and then others read
+        // Permits around reads from memory, and then reads by others.
         let before = ledger.total.unscheduled;
         for _ in 0..10 {
             ledger.add(0, 100 * MIB, 0);
@@ -126,7 +126,7 @@ mod tests {
     fn permits_around_writes_to_memory_cover_nothing_of_the_steady_writeback() {
         let (mut ledger, mut own) = (Ledger::default(), Outstanding::default());
         for second in 0..60 {
-            // five seconds of it are dirty
+            // The writes of five seconds are dirty.
             let done = if second < 5 { 0 } else { 40 * MIB };
             own.add(40 * MIB);
             let unscheduled = ledger.add(done, 40 * MIB, done.min(own.old()));
@@ -156,7 +156,7 @@ mod tests {
         own.add(500 * MIB);
         for _ in 0..30 {
             own.add(100 * MIB);
-            // nothing is written back
+            // Nothing is written back.
             assert_eq!(ledger.add(100 * MIB, 100 * MIB, 0), 0);
             own.take(100 * MIB);
             own.tick(500 * MIB);
@@ -171,7 +171,7 @@ mod tests {
         let (mut ledger, mut own) = (Ledger::default(), Outstanding::default());
         for _ in 0..60 {
             own.add(100 * MIB);
-            // another process has much dirt, and has it written back
+            // Another process has many dirty bytes, which are written back.
             assert_eq!(ledger.add(100 * MIB, 128 * MIB, own.old().min(100 * MIB)), 0);
             own.take(100 * MIB);
             own.tick(1 << 40);

@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(too_long((0, 0), &held(10, 10 * 700 * MS), window(100)), None, "a slow disk");
         assert_eq!(too_long((0, 0), &held(10, 10_000 * MS), DiskTime::MAX), None);
         assert_eq!(too_long((10, 5), &held(10, 5), window(1)), None, "nothing has ended");
-        // another class has the address
+        // Another class has the address.
         for then in [(1_000, 5), (5, 1_000), (1_000, 1_000)] {
             assert_eq!(too_long(then, &held(10, 30), window(1)), None, "{then:?}");
         }

@@ -133,7 +133,7 @@ mod tests {
     fn reading_into_a_nested_slice_lengthens_the_buffer() {
         let mut part = vector(10, 100).slice(4..60).unwrap().slice(3..20).unwrap();
         assert_eq!((part.bytes_init(), part.bytes_total()), (3, 17));
-        // SAFETY: 5 bytes are within the part, and written before.
+        // SAFETY: 5 bytes are within the part, and were written before.
         unsafe {
             part.stable_mut_ptr().write_bytes(9, 5);
             part.set_init(5);

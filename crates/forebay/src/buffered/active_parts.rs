@@ -1,28 +1,30 @@
-//! The parts of a file that ask for permits, and their end when the file is abandoned.
+//! The active parts of a file, and their end when the file is abandoned.
 
 use std::sync::{Arc, Weak};
 
 use crate::sys::lock::Lock;
 
-/// A part that asks for a permit.
+/// A part that asks for a permit or holds one.
 pub(super) trait ActivePart: Send + Sync {
-    /// It asks no more, and ends. Nothing if it has the permit.
+    /// Cancels the request for a permit, and ends the part. It has no effect if the permit is
+    /// granted.
     fn cancel(&self);
 
-    /// It asks again, in the class that the file has now. Nothing if it has the permit.
+    /// Repeats the request, in the present class of the file. It has no effect if the permit is
+    /// granted.
     fn restart(self: Arc<Self>);
 }
 
-/// What becomes of that which is dirty and not written back by the library.
+/// What happens to dirty bytes that the library does not write back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Abandoned {
-    /// The kernel writes it.
+    /// The kernel writes them.
     ToKernel,
-    /// Nobody does: the file is deleted.
+    /// Nobody writes them, because the file is deleted.
     Deleted,
 }
 
-/// Those that ask now.
+/// The present active parts.
 #[derive(Default)]
 pub(super) struct ActiveParts(Lock<State>);
 
@@ -33,7 +35,7 @@ struct State {
 }
 
 impl ActiveParts {
-    /// One more is about to ask; whether it may.
+    /// Adds a part that is about to ask. Returns whether it may ask.
     pub(super) fn add(&self, part: &Arc<impl ActivePart + 'static>) -> bool {
         let part: Arc<dyn ActivePart> = Arc::clone(part) as _;
         let mut state = self.0.lock();
@@ -42,14 +44,14 @@ impl ActiveParts {
         state.abandoned.is_none()
     }
 
-    /// None may ask any more; returns those that did.
+    /// Lets no more parts ask. Returns the active parts.
     pub(super) fn abandon(&self, abandoned: Abandoned) -> Vec<Arc<dyn ActivePart>> {
         let mut state = self.0.lock();
         state.abandoned.get_or_insert(abandoned);
         state.parts.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Those that ask, or have their permit.
+    /// All active parts.
     pub(super) fn all(&self) -> Vec<Arc<dyn ActivePart>> {
         self.0.lock().parts.iter().filter_map(Weak::upgrade).collect()
     }

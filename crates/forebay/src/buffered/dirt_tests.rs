@@ -1,4 +1,4 @@
-//! Random writes, parts and dropped waiters of a few files, none of which may wait for ever.
+//! Random writes, parts and dropped waiters of a few files. No write may wait for ever.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -77,7 +77,7 @@ struct Write {
     range: Range<u64>,
     id: WaiterId,
     woken: Arc<Woken>,
-    /// It has reserved room and has not marked its range yet.
+    /// Whether it has reserved room and has not marked its range yet.
     is_reserved: bool,
 }
 
@@ -113,7 +113,7 @@ fn files(random: &mut Rng) -> Vec<Arc<TestFile>> {
             (16 * page, page),
             (16 * page, 3 * page),
             (16 * page, 16 * page),
-            // Here the class is the limit.
+            // In this case the limit of the class applies.
             (16 << 20, 2 * CLASS_MAX),
         ][pick(random, 4)];
         let class = limits.class(["one", "two", "three"][pick(random, 3)]);

@@ -132,7 +132,7 @@ mod tests {
         };
         looks(1_000);
         assert!((1_900..=2_100).contains(&(looks(16_000))), "one in eight");
-        // and then in turns from one end to the other: soon each read is seen
+        // Then the file is read in turns from one end to the other, and soon each read is checked.
         let seen = |n: u64| rate.look(&threads[(n % 4) as usize], n * 4096, 4096);
         let missed = (0..1_000).filter(|n| !seen(*n)).max();
         assert!(missed.is_some_and(|last| last < 200), "{missed:?}");

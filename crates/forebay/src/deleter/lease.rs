@@ -121,7 +121,7 @@ mod tests {
         let other = File::open(&path).unwrap();
         match take(file.as_fd()) {
             Err(Errno::AGAIN) => {}
-            // some file systems have none
+            // Some file systems have no leases.
             Err(errno) => return eprintln!("skipped: {errno}"),
             Ok(()) => panic!("it is open elsewhere"),
         }
@@ -130,7 +130,7 @@ mod tests {
         assert!(is_kept(file.as_fd()));
     }
 
-    /// As a child of this process does that has not called exec yet.
+    /// Holds a file open like a child of this process before its exec.
     #[test]
     fn a_file_that_is_closed_elsewhere_meanwhile_is_opened() {
         let dir = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ mod tests {
         closer.join().unwrap();
     }
 
-    /// By default the signal would end this process.
+    /// The default action of the signal would end this process.
     #[test]
     fn opening_a_leased_file_waits_and_sends_no_signal() {
         let dir = tempfile::tempdir().unwrap();

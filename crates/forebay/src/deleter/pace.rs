@@ -66,7 +66,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Bytes in ten seconds of steps that each take up to this many nanoseconds.
+    /// The bytes freed in ten seconds, in steps that take at most this many nanoseconds each.
     fn freed(rate: (u64, u64), step: (u64, u64), takes: u64) -> (u64, u64) {
         let (mut rng, mut pace) = (Rng::new(1, &[]), Pace::default());
         let (mut now, mut bytes, mut commands) = (Time::from_nanos(SECOND), 0, 0);
@@ -78,7 +78,7 @@ mod tests {
             if now >= end {
                 return (bytes, commands);
             }
-            // paid before it is done, so that what it takes is not added
+            // Paid before the step is done, so that its duration is not added.
             pace.pay(now, (step.0, Some(rate.0)), (step.1, Some(rate.1)));
             now = now.plus_nanos(rng.below(takes));
             bytes += step.0;

@@ -225,7 +225,7 @@ mod tests {
             ["ended", "taken", "waiting"].map(|path| Arc::new(Target::new(path.into()))).into();
         assert!(shared.ask(targets.iter().map(|of| Job::Delete(Arc::clone(of))).collect()));
         shared.end(&targets[0], Ok(DeletedHow::Truncated));
-        // as it unwinds
+        // The thread drops the jobs that it has taken, as in an unwind.
         drop(shared.take_jobs(2));
         assert!(meets_a_bug(|| shared.note_panic()));
         let results = targets.into_iter().map(|target| {

@@ -121,7 +121,7 @@ mod tests {
         StepMax { cost: DiskTime::from_units(u64::MAX), bytes, commands }
     }
 
-    /// All steps of a file with these extents, and how often it was asked for each.
+    /// All steps of a file with these extents, and the number of queries for each.
     fn steps(size: u64, all: &[Range<u64>], limit: StepMax) -> (Vec<Step>, u64) {
         let (mut end, mut steps, mut most) = (i64::MAX as u64, Vec::new(), 0);
         loop {

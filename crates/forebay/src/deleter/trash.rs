@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::Scheduler;
 
-    /// It stayed in the trash for ever.
+    /// Otherwise the directory would stay in the trash for ever.
     #[test]
     fn a_directory_that_was_taken_goes_back_although_its_name_was_taken_meanwhile() {
         let dir = tempfile::tempdir().unwrap();

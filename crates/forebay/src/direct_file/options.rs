@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(rustix::fs::fstat(&file).unwrap().st_mode & 0o777, 0o600);
         rustix::fs::ftruncate(&file, 100).unwrap();
 
-        // Neither the access mode nor what was asked for otherwise is taken away.
+        // Neither the access mode nor other requested flags are removed.
         let file = private.clone().custom_flags(flags(OFlags::WRONLY)).open(&path).unwrap();
         assert_eq!(rustix::fs::fstat(&file).unwrap().st_size, 100);
         assert!(rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::RDWR));

@@ -76,7 +76,8 @@ mod tests {
         rustix::io::pwrite(&file, &[7; 8192], 0).unwrap();
         let mut retries = Retries::default();
         let mut cached = Operation::read(file.clone(), 0, buffer());
-        // A file system without such reads has them done by threads, uncounted.
+        // On a file system that does not support such reads, threads do them, and they are not
+        // counted.
         let cached = execute(&mut cached, &mut retries);
         let refused = !file.may_not_block();
         assert_eq!(cached, (!refused).then_some(8192));

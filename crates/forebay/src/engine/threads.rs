@@ -322,7 +322,7 @@ mod tests {
         }
     }
 
-    /// From now on the calling thread can start no other.
+    /// From now on the calling thread can start no other thread.
     fn forbid_threads() {
         let clone = if cfg!(target_arch = "x86_64") { 56 } else { 220 };
         let filter = seccompiler::SeccompFilter::new(

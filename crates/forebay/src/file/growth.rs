@@ -126,7 +126,7 @@ mod tests {
         let options = DirectFile::options().write(true).create(true).direct(false);
         let file = options.open(dir.path().join("data")).unwrap();
         let growth = Growth::of(&file, 0).unwrap();
-        // The allocator gives zeros that nobody has touched.
+        // The allocator gives zeros that nobody has accessed.
         let write = Operation::write(file.clone(), 4096, vec![0u8; LEN]);
         growth.make_room_for(&write).unwrap();
         assert_eq!(file_len(&file).unwrap(), 4096 + LEN as u64);

@@ -76,7 +76,7 @@ mod tests {
         node_of_cpu.iter().max().map_or(1, |last| last + 1)
     }
 
-    /// Threads that come to the nodes in turn.
+    /// Threads that start on the nodes in turn.
     fn submitters(nodes: usize) -> Vec<Submitter> {
         let of = |number: u64| Submitter {
             number,
@@ -101,7 +101,7 @@ mod tests {
                     assert_eq!(cpus.is_empty(), node_of_cpu.is_empty(), "{machine}, {count}");
                     assert!(cpus.iter().all(here), "{machine}, {count}");
                 }
-                // Each thread of a node does as much as the others there.
+                // Each I/O thread of a node has as much work as the others there.
                 assert!(used.iter().all(|used| *used >= 48 / count / 2), "{machine}: {used:?}");
             }
         }

@@ -257,7 +257,7 @@ mod tests {
             let buffer = AlignedBuf::new(4096, 4096).unwrap();
             let hangs = reply(Operation::read(pipe, 0, buffer));
             hangs.send(inbox).unwrap();
-            // More are answered than were counted: the thread panics at that.
+            // More requests are answered than were counted, so the thread panics.
             for _ in 0..2 {
                 let uncounted = reply(Operation::unlink("/nothing/there", 0).unwrap());
                 inbox.send(Message::Request(Promise::new(uncounted)));

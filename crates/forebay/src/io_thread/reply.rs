@@ -286,7 +286,7 @@ mod tests {
 
     use super::*;
 
-    /// The last waker of a task: what the task owns ends with it.
+    /// The last waker of a task. Its drop ends the task's values.
     struct Task(Arc<Reply>);
 
     impl Wake for Task {
@@ -320,7 +320,7 @@ mod tests {
         assert!(reply.poll(&Context::from_waker(Waker::noop())).is_pending());
     }
 
-    /// Looks at the reply whenever it is cloned.
+    /// The functions of a waker that accesses the reply whenever it is cloned.
     const CURIOUS: RawWakerVTable = RawWakerVTable::new(
         |reply| {
             // SAFETY: the test's reply outlives its wakers.
@@ -337,7 +337,7 @@ mod tests {
         let (done, ended) = mpsc::channel();
         thread::spawn(move || {
             let reply = Reply { state: Lock::default() };
-            // SAFETY: the table does nothing but look at the reply.
+            // SAFETY: the functions of the table only access the reply.
             let waker = unsafe { Waker::new((&raw const reply).cast(), &CURIOUS) };
             assert!(reply.poll(&Context::from_waker(&waker)).is_pending());
             done.send(()).unwrap();

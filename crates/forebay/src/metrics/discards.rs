@@ -142,11 +142,11 @@ mod tests {
         let mut urgency = Urgency::default();
         let tenfold = |calm: u32| Some(calm * 10);
         assert_eq!(urgency.shares(50, tenfold), Some(500));
-        // another deleter of the class looks
+        // Another deleter of the class checks.
         assert_eq!(urgency.shares(500, tenfold), None);
         assert_eq!(urgency.shares(500, |_| None), Some(50));
         assert_eq!(urgency.shares(50, |_| None), None);
-        // set by an operator: while it is calm, and while it is urgent
+        // An operator sets the shares, while nothing is urgent and while something is.
         assert_eq!(urgency.shares(400, |_| None), None);
         assert_eq!(urgency.shares(400, tenfold), Some(4000));
         assert_eq!(urgency.shares(70, tenfold), Some(700));

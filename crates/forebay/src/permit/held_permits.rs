@@ -139,7 +139,7 @@ impl Entry {
 mod tests {
     use super::*;
 
-    /// A permit taken then lapses after 100 ms.
+    /// Adds a permit at `millis`, which lapses after 100 ms.
     fn add(held: &HeldPermits, millis: u64) -> HeldPermit {
         held.add(at(millis), at(millis + 100))
     }
@@ -171,7 +171,7 @@ mod tests {
                 let lapsed = (count - 1) * apart + 100;
                 assert!(held.any(at(lapsed - 1)));
                 assert!(!held.any(at(lapsed)), "{count}, every {apart} ms");
-                // nor do they later, alongside permits that are dropped
+                // They do not count later either, next to permits that are dropped.
                 for n in 0..1_000 {
                     let now = lapsed + n;
                     let held_permit = add(&held, now);

@@ -43,12 +43,12 @@ impl Bed {
         Self { group, class }
     }
 
-    /// One request at a time, however long it takes.
+    /// A disk that grants one request at a time.
     fn one_at_a_time() -> Self {
         Self::new(Policy::Concurrency { requests: 1 })
     }
 
-    /// One request per 6 ms, however many are unfinished.
+    /// A disk that grants one request per 6 ms, however many are unfinished.
     fn one_per_6_ms() -> Self {
         Self::new(Policy::TokenBucket { latency_goal: LATENCY_GOAL_DEFAULT })
     }
@@ -65,7 +65,7 @@ impl Bed {
         self.permits().clock.now()
     }
 
-    /// Nobody else is there yet.
+    /// Takes a permit, while nobody else asks.
     fn take(&self) -> Ticket {
         self.permits().try_admit(&self.group, self.now(), self.request()).ok().unwrap().0
     }
@@ -88,13 +88,13 @@ impl Bed {
         assert!(self.permits().complete(&self.group, ticket, Outcome::Done).is_some());
     }
 
-    /// A thread that waits for a permit as long as it takes.
+    /// A thread that waits for a permit without a limit.
     fn spawn_thread(&self) -> JoinHandle<()> {
         let bed = self.clone();
         thread::spawn(move || bed.complete(bed.admit(None).ok().unwrap()))
     }
 
-    /// A thread that waits for 1 ms; whether it had a permit.
+    /// A thread that waits for 1 ms. Returns whether it got a permit.
     fn spawn_impatient_thread(&self) -> JoinHandle<bool> {
         let bed = self.clone();
         thread::spawn(move || {
@@ -118,7 +118,7 @@ impl Bed {
         })
     }
 
-    /// Nothing waits and nothing is in the disk after this many permits.
+    /// Checks that nothing waits or is in the disk after this many permits.
     fn assert_ended(self, permits: u64) {
         self.permits().with_queue(|queue| {
             let counters = queue.counters();
@@ -136,8 +136,8 @@ impl Wake for Unpark {
     }
 }
 
-/// What a task does that tells others of its wake-up through a channel which
-/// is full: it parks the thread that wakes it until there is room.
+/// A waker that reports its call through a full channel: it parks the thread that wakes it until
+/// there is room.
 struct FullChannel {
     sender: Mutex<Option<Thread>>,
     has_room: AtomicBool,
@@ -165,7 +165,7 @@ impl Wake for FullChannel {
     }
 }
 
-/// Works for this many nanoseconds on the thread that wakes it.
+/// A waker that works for this many nanoseconds on the thread that wakes it.
 struct Slow(u64);
 
 impl Wake for Slow {
@@ -174,7 +174,7 @@ impl Wake for Slow {
     }
 }
 
-/// Waits for a permit on the thread that wakes it.
+/// A waker that waits for a permit on the thread that wakes it.
 struct Asks {
     bed: Bed,
     done: AtomicBool,
@@ -191,7 +191,7 @@ fn join<T>(threads: impl IntoIterator<Item = JoinHandle<T>>) -> Vec<T> {
     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
-/// Every interleaving in which threads are interrupted at most three times, or
+/// Runs every interleaving in which threads are interrupted at most three times, or
 /// `LOOM_MAX_PREEMPTIONS` times.
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -338,8 +338,8 @@ fn a_waker_that_waits_for_a_permit_does_not_keep_the_deadline_owner_asleep() {
 
 #[test]
 fn a_slow_waker_does_not_lengthen_the_sleep_after_it() {
-    // the longest ends just before the next permit: what the task leaves unnoticed for
-    // longer than a goal ends sleeps, too
+    // The longest one ends just before the next permit. A grant that the task does not notice for
+    // longer than a goal also ends sleeps.
     for nanos in [0, 1_000_000, 5_000_000, 6_500_000] {
         model(move || {
             let bed = Bed::one_per_6_ms();

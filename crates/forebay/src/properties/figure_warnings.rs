@@ -134,7 +134,7 @@ mod tests {
         assert!(said.ends_with("write 1000000000"), "{said}");
         let said = warnings(150_000, 545_000).join("\n");
         assert!(said.contains("looks like 545000 kB/s"), "{said}");
-        // neither unit explains it
+        // Neither unit explains the bandwidth.
         let said = warnings(150_000, 60_000_000).join("\n");
         assert!(said.contains("carries 14648 operations of 4 KiB"), "{said}");
         assert!(warnings(150_000, 150_000 * 512 - 1).len() == 1);
@@ -156,7 +156,7 @@ mod tests {
             (894_399, 3_740_749_056),
             (14_269, 14_269 << 15),
             (14_269, 14_271 << 18),
-            // by chance: less than 1 % off
+            // It is less than 1 % off by chance.
             (150, 157_000_000),
             (1000, 100_000_000),
         ] {

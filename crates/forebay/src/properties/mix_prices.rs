@@ -109,12 +109,12 @@ mod tests {
         let mut half = region(95.0, 1500, |part| 1.0 - 0.3 * part);
         half.write_bandwidth /= 2;
         let prices = prices(&disk(&[half]), 1);
-        // half of the disk time in writes: 250 MB/s and 50,000 reads, on the line of the region as
-        // 1 + 0.5, so two thirds writes, where the radius is 0.8
+        // Half of the disk time in writes: 250 MB/s and 50,000 reads. On the line of the region
+        // this is 1 + 0.5, so two thirds are writes, where the radius is 0.8.
         let expected = 1.5 / 0.8 * f64::from(PRICE_ONE);
         let error = f64::from(prices[16]) / expected - 1.0;
         assert!(error.abs() < 0.01, "off by {error}");
-        // writes alone: half of the bandwidth at 0.7
+        // Writes alone: half of the bandwidth at 0.7.
         let error = f64::from(prices[32]) / (2.0 / 0.7 * f64::from(PRICE_ONE)) - 1.0;
         assert!(error.abs() < 0.01, "off by {error}");
     }
@@ -141,7 +141,7 @@ mod tests {
         let mut disk = disk(&[of(95.0, 500), of(95.0, 1000), of(95.0, 4000), of(99.0, 1500)]);
         assert_eq!(chosen(&disk, 750), Some(1000));
         assert_eq!(chosen(&disk, 1500), Some(4000));
-        // 128 KiB take 262 us to write
+        // A write of 128 KiB takes 262 us.
         assert_eq!(chosen(&disk, 10), Some(500));
         disk.latency_target = parse_latency_target("p95=4ms").unwrap();
         assert_eq!(chosen(&disk, 750), Some(4000));

@@ -188,7 +188,7 @@ mod tests {
         buffer
     }
 
-    /// What a part would transfer, with its offset.
+    /// The bytes that a part would transfer, with their offset.
     fn content(piece: &Operation) -> (u64, Vec<u8>) {
         match piece {
             Operation::Write { offset, buffer, range, .. } => {
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Cuts an operation at each of `cuts`, checks the parts, joins them.
+    /// Splits an operation at each of `cuts`, checks the parts, and joins them.
     fn cut_and_join(operation: Operation, cuts: &[u64]) -> Operation {
         let mut piece = Rest::whole(operation);
         let (start, data) = content(&piece.command);

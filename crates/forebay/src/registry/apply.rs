@@ -219,7 +219,7 @@ mod tests {
             drop(reload(&mut registry, minor..minor + 1 + n % 2).unwrap());
             assert_eq!(registry.disks.len(), 1 + n as usize % 2, "{n}");
         }
-        // all at once, too
+        // All at once, too.
         for n in 0..5 {
             let count = DISKS_MAX as u32;
             drop(reload(&mut registry, n * count..(n + 1) * count).unwrap());

@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// Of devices that no other test of this process has.
+    /// A stack of devices that no other test of this process uses.
     fn stack(minors: &[u32]) -> Stack {
         let number = |minor| DeviceNumber { major: 4000, minor };
         let layers = minors.iter().map(|minor| Layer::Device(number(*minor))).collect();

@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
 
-    /// Requests of a class of each I/O group that go in a second.
+    /// The requests of a class that each I/O group dispatches in a second.
     fn served(registry: &Registry, class: &ClassRecord) -> Vec<usize> {
         let served = registry.io_groups().map(|group| {
             let mut queue = group.io.join().unwrap();

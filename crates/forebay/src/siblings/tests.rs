@@ -1,4 +1,4 @@
-//! Processes with a queue each on one simulated disk, in virtual time.
+//! Several processes, each with a queue, on one simulated disk in virtual time.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ struct Load {
     depth: usize,
     op: Op,
     len: u64,
-    /// When it is there, and when its process no longer runs.
+    /// The time at which it starts, and the time at which its process ends.
     from: u64,
     to: u64,
 }
@@ -53,7 +53,7 @@ struct Process {
 struct World {
     processes: Vec<Process>,
     now: u64,
-    /// How long the disk takes for what its figures say takes 100.
+    /// The time that the disk takes for 100 units of work by its figures.
     slowness: u64,
     free_at: u64,
     busy: u64,
@@ -95,8 +95,8 @@ impl World {
         Self { processes, now: STEP, slowness, free_at: 0, busy: 0, in_disk, sequence: 0 }
     }
 
-    /// What each process got from `from` to `to` as a part of all, and the part of the time for which
-    /// the disk was busy.
+    /// Runs from `from` to `to`. Returns the fraction of the work that each process got, and the
+    /// fraction of the time in which the disk was busy.
     fn run(&mut self, from: u64, to: u64) -> (Vec<f64>, f64) {
         self.run_until(from);
         let (busy, served) = (self.busy, self.served());
@@ -147,7 +147,7 @@ impl World {
                 self.sequence += 1;
                 self.in_disk.insert((self.free_at, self.sequence), (number, ticket));
             }
-            // each looks at another moment
+            // The exchanges of the processes are at different times.
             if (self.now / STEP + 37 * number as u64).is_multiple_of(LOOK / STEP) {
                 self.look(number, now);
             }
@@ -244,7 +244,7 @@ fn an_unused_part_goes_to_others_within_a_second_and_comes_back() {
 fn the_unused_part_of_a_process_with_few_requests_is_used() {
     let loads = [Load::of(1000, 2, SMALL), Load::of(100, 256, LARGE)];
     let got = World::new(100, &loads).run(5 * SECOND, 10 * SECOND);
-    // its two requests wait for what the other has in the disk: one or two writes of 2.6 ms
+    // Its two requests wait for those of the other in the disk: one or two writes of 2.6 ms.
     assert!(got.0[0] > 0.03 && got.1 > 0.97, "{got:?}");
 }
 

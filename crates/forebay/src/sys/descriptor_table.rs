@@ -274,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    /// What `call` returns in a thread of the table.
+    /// Makes `call` on a thread of the table, and returns its result.
     fn within<R: Send + 'static>(
         table: &DescriptorTable,
         call: impl FnOnce() -> R + Send + 'static,
@@ -303,7 +303,7 @@ mod tests {
         assert!(open_here().contains(&name));
         let within = within(&table, open_here);
         assert!(!within.contains(&name), "{within:?}");
-        // the three standard ones, the socket, and the directory that is read
+        // The three standard ones, the socket, and the directory that is read.
         assert!(within.len() <= 5, "{within:?}");
     }
 

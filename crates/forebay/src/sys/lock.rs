@@ -277,16 +277,17 @@ mod tests {
             let _ = is_over.recv();
         });
         is_locked.recv().unwrap();
-        // SAFETY: the child takes the lock, which is what is tested, and ends at once.
+        // SAFETY: the child only takes the lock, which is the subject of the test, and ends at
+        // once.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let found = *STATE.lock();
             *STATE.lock() = 1;
-            // SAFETY: ends the child without what its parent does at its end.
+            // SAFETY: this ends the child without the exit handlers of its parent.
             unsafe { libc::_exit(i32::from(found != 0 || *STATE.lock() != 1)) }
         }
         let mut status = -1;
-        // SAFETY: waits for that child, and writes a number of this function.
+        // SAFETY: this waits for that child, and writes a number of this function.
         unsafe { libc::waitpid(child, &raw mut status, 0) };
         drop(end);
         holder.join().unwrap();

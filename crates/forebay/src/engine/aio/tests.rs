@@ -11,7 +11,7 @@ use crate::{AlignedBuf, BufferPool, DirectFile};
 
 const BLOCK: usize = 4096;
 
-/// One whose context has room for this many, where there is linux-aio.
+/// A backend whose context has room for `room` requests. `None` if the system has no linux-aio.
 fn aio(room: u32, shutdown_timeout: Duration) -> Option<Aio> {
     Aio::new(room, 4, shutdown_timeout).ok()
 }
@@ -48,7 +48,7 @@ fn write(file: &DirectFile) -> Operation {
     Operation::write(file.clone(), 0, AlignedBuf::new(BLOCK, BLOCK).unwrap())
 }
 
-/// Half of an attempt: the kernel has not been asked, and what it says comes from the test.
+/// Half of an attempt: the kernel gets no request, and the test supplies its answer.
 fn request(operation: Operation) -> Request {
     Request { token: 1, operation, segments: Vec::new() }
 }
@@ -61,7 +61,7 @@ fn errno(completed: Completion) -> Option<Errno> {
     Errno::from_io_error(&completed.result.unwrap_err())
 }
 
-/// Has the kernel keep a request that never ends.
+/// Gives the kernel a request that never ends.
 fn hang(aio: &mut Aio, buffer: AlignedBuf) {
     let never = rustix::event::eventfd(0, EventfdFlags::CLOEXEC).unwrap();
     let file = DirectFile::from_fd(never).unwrap();
@@ -72,7 +72,7 @@ fn hang(aio: &mut Aio, buffer: AlignedBuf) {
     assert_eq!((aio.in_kernel(), aio.is_full), (1, false));
 }
 
-/// More reads than there is room for, and whether there is no more of it.
+/// A backend with more reads than its context has room for. `None` if the system has no linux-aio.
 fn overfilled() -> Option<(Aio, TempDir)> {
     let mut aio = aio(1, Duration::from_secs(60))?;
     let (dir, file) = file(true);
@@ -86,7 +86,7 @@ fn overfilled() -> Option<(Aio, TempDir)> {
 
 const COUNT: u64 = 2000;
 
-/// Has all of them end once each, with what they are to read.
+/// Waits until all reads have ended once each, with the right data.
 fn drain(aio: &mut Aio, mut wait: impl FnMut(&mut Aio)) {
     let mut seen = vec![false; COUNT as usize];
     while seen.contains(&false) {
@@ -120,7 +120,7 @@ fn an_event_loop_is_told_that_there_is_room_again() {
     });
 }
 
-/// Whether the descriptor that is watched is readable, or becomes so.
+/// Whether the watched descriptor is readable within `timeout`.
 fn is_readable(aio: &Aio, timeout: Duration) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(aio.descriptor.watched(), PollFlags::IN)];
     rustix::event::poll(&mut fds, Some(&timeout.try_into().unwrap())).unwrap() == 1
@@ -200,7 +200,7 @@ fn a_file_without_attempts_is_tried_once_and_not_counted() {
     assert_eq!(aio.retries(), Retries::default());
 }
 
-/// An argument may be invalid for the attempt alone.
+/// An argument may be invalid only for the attempt.
 #[test]
 fn an_invalid_argument_is_for_a_thread_to_judge() {
     let Some(mut aio) = aio(8, Duration::from_secs(60)) else { return };
@@ -218,7 +218,7 @@ fn an_error_of_the_disk_is_the_operations() {
     assert_eq!(errno(aio.pop().unwrap()), Some(Errno::IO));
 }
 
-/// From now on the kernel takes no request of the calling thread.
+/// From now on the kernel takes no requests from the calling thread.
 fn refuse_submissions() {
     let filter = SeccompFilter::new(
         BTreeMap::from([(libc::SYS_io_submit, Vec::new())]),
@@ -261,7 +261,7 @@ fn operations_without_room_are_retried_while_others_hang_without_spinning() {
         if aio.queued.is_empty() {
             return;
         }
-        // Without end if it were not to be offered again.
+        // Without another submission of the requests this would never return.
         aio.submit_and_wait(None).unwrap();
         assert!(aio.is_full && aio.pop().is_none());
         aio.watch();

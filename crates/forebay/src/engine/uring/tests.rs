@@ -46,7 +46,7 @@ fn write(file: DirectFile) -> Operation {
     Operation::write(file, 0, AlignedBuf::new(4096, 4096).unwrap())
 }
 
-/// Half of an attempt: the kernel has not been asked, and what it says comes from the test.
+/// Half of an attempt: the kernel gets no request, and the test supplies its answer.
 fn submitted(uring: &mut Uring) -> SlotId {
     let file = DirectFile::options().write(true).open("/dev/null").unwrap();
     uring.slots.insert(1, write(file)).unwrap()
@@ -82,7 +82,7 @@ fn an_operation_cancelled_between_two_attempts_ends() {
     assert_eq!((uring.retries, uring.slots.occupied()), (Retries::default(), 0));
 }
 
-/// `/dev/full` knows no `RWF_NOWAIT`.
+/// `/dev/full` does not support `RWF_NOWAIT`.
 #[test]
 fn a_file_without_attempts_is_tried_once_and_not_counted() {
     let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
@@ -100,7 +100,7 @@ fn null() -> DirectFile {
     DirectFile::options().write(true).open("/dev/null").unwrap()
 }
 
-/// The calls into the kernel that submit this number of writes, which complete at once.
+/// The number of system calls that submit this number of writes, which complete at once.
 fn enters(uring: &mut Uring, writes: usize) -> usize {
     let before = uring.enters.get();
     for token in 0..writes as u64 {
@@ -117,7 +117,7 @@ fn enters(uring: &mut Uring, writes: usize) -> usize {
 #[test]
 fn the_kernel_is_entered_once_for_each_batch() {
     let Ok(mut uring) = Uring::new(64, Duration::from_secs(1), None) else { return };
-    // what attempts the file knows is seen here
+    // This call finds out which attempts the file supports.
     enters(&mut uring, 1);
     for (writes, expected) in [(0, 0), (1, 1), (3, 1), (4, 1), (5, 2), (8, 2), (32, 8), (63, 16)] {
         assert_eq!(enters(&mut uring, writes), expected, "{writes} writes");
@@ -139,7 +139,7 @@ fn a_sleep_hands_over_what_is_left_of_a_batch() {
     assert_eq!(uring.enters.get() - before, 1);
 }
 
-/// Its thread of the kernel is awake for as long as the test takes.
+/// The kernel thread of the ring stays awake for the whole test.
 #[test]
 fn a_polled_ring_is_not_entered_for_what_it_takes() {
     let idle = Some(Duration::from_secs(3_600));

@@ -1,4 +1,4 @@
-//! Which disk a path is found to be on.
+//! Look-ups of the disk of a path.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -23,7 +23,7 @@ fn a_directory_is_on_the_disk_of_its_device() {
     let here = dir.path().to_str().unwrap();
 
     let properties = properties(&[&["/proc"], &["/proc/self", here]]);
-    // two disks claim the device of /proc, and only one that of the directory
+    // Two disks claim the device of /proc, and only one claims that of the directory.
     assert_eq!(properties.disk_for(&nested).unwrap(), &properties.disks[1]);
     let error = properties.disk_for(Path::new("/proc/self")).unwrap_err();
     assert!(matches!(&error, PropertiesError::CoveredTwice { device, .. }

@@ -1,4 +1,4 @@
-//! What only forebay knows of a disk: what it is refused for, and what it changes.
+//! Keys that only forebay uses: invalid values, and their effects.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn requests_cost_what_was_measured() {
     let nanos =
         |parts: u64, op, bytes| disk.model_of_part(parts).unwrap().cost(op, bytes).as_nanos_ceil();
     assert_eq!([nanos(1, Op::Read, 512), nanos(1, Op::Read, 16_384)], [125_000, 130_000]);
-    // without the ladder the line to 128 KiB would make it 156 us
+    // Without the ladder, the line to 128 KiB would give 156 us.
     assert_eq!(nanos(1, Op::Write, 4096), 62_500);
     assert_eq!(nanos(1, Op::Flush, 0), 700_000);
     assert!(nanos(1, Op::Discard, 1 << 30).abs_diff(1_000_050_000) < 1000);

@@ -1,4 +1,4 @@
-//! What people read when something is wrong with their file.
+//! Messages about errors in a file.
 
 use crate::properties::Properties;
 
@@ -10,7 +10,8 @@ const GOOD: [&str; 5] = [
     "write_bandwidth: 400M",
 ];
 
-/// A file with one good disk, but `line` in place of the one with its key, or behind the others.
+/// A file with one good disk, in which `line` replaces the line with its key, or is added at the
+/// end.
 pub(super) fn with(line: &str) -> String {
     let key = |line: &str| line.split(':').next().map(str::to_owned);
     let mut lines = GOOD.to_vec();

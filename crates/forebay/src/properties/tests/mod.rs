@@ -1,4 +1,4 @@
-//! Tests of the io-properties file, by what is tested.
+//! Tests of the io-properties file, by subject.
 
 mod companion;
 mod devices;

@@ -1,4 +1,4 @@
-//! Regions: what they are refused for, and how they get into a file that is there.
+//! Regions: invalid values, and their insertion into an existing file.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn regions_get_into_a_file_and_replace_those_that_it_has() {
     assert!(again.starts_with(FILE), "{again}");
     assert_eq!(regions(&again), [region(2000)]);
     assert_eq!(Properties::with_regions(&again, &[]).as_deref(), Some(FILE));
-    // as a list may be written too
+    // A list may also be written in this form.
     let flat = again.replace("      - {", "    - {");
     assert_eq!(Properties::with_regions(&flat, &[]).as_deref(), Some(FILE));
 }

@@ -1,4 +1,4 @@
-//! What is written is read back; what is not ours is refused, and nothing panics.
+//! Written files are read back unchanged, foreign ones are refused, and nothing panics.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn direction(iops: u64, bandwidth: u64) -> impl Strategy<Value = MeasuredDirecti
     let steadiness = (any::<bool>(), -1.0..1e6, 0..1_u64 << 32).prop_map(|(steady, excess, s)| {
         Steadiness { steady, burst_excess: excess, observed: Duration::from_secs(s) }
     });
-    // within the rounding to a nanosecond, costs and rates agree
+    // With these rates, costs and rates agree within the rounding to a nanosecond.
     let exact = iops <= 10_000_000 && bandwidth <= 10_000_000_000 && bandwidth > 1 << 20;
     let lasting = || option::of(prop_oneof![Just(Lasting::Yes), Just(Lasting::Unknown)]);
     let lasting = (lasting(), lasting());

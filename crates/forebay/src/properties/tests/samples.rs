@@ -1,4 +1,4 @@
-//! Files as they are found in the field.
+//! Files from the field.
 
 use std::path::Path;
 

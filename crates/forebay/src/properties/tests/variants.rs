@@ -1,14 +1,14 @@
-//! The ways in which files in the wild are written: which are read, as what, and what is said of
-//! the others.
+//! The forms in which files are written in the field: those that are accepted with their meaning,
+//! and those that are refused with a message.
 
 use super::messages::{file, with, without};
 use crate::properties::{DiskProperties, Properties};
 
 /// The expected outcome of a file.
 enum Right {
-    /// It is read, and this is true of its first disk.
+    /// The file is accepted, and this is true of its first disk.
     Read(fn(&DiskProperties) -> bool),
-    /// It is refused, and this is in the message.
+    /// The file is refused, and the message contains this text.
     Refused(&'static str),
 }
 
