@@ -49,6 +49,7 @@ unsafe impl IoBufMut for Page {
         self.0.0.as_mut_ptr()
     }
 
+    // SAFETY: all bytes are initialised from the beginning, so there is nothing to note.
     unsafe fn set_init(&mut self, _len: usize) {}
 }
 

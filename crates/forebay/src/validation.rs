@@ -22,7 +22,7 @@ pub enum RequestError {
         /// The required alignment, in bytes.
         alignment: usize,
     },
-    /// The offset is not aligned for the file, or is 2^63 or more.
+    /// The offset is not aligned for the file.
     #[error("the offset {offset}: this file needs multiples of {alignment}")]
     Offset {
         /// The offset, in bytes.
@@ -130,8 +130,8 @@ fn check_buffers(
     check_transfer(file, place, parts)
 }
 
-/// Whether `file` can transfer buffers of these addresses and lengths to or
-/// from `offset`, which, as all of them together, is a multiple of `whole`.
+/// Checks that `file` can transfer buffers of these addresses and lengths to or from `offset`. The
+/// offset and the sum of the lengths have to be multiples of `whole` bytes.
 fn check_transfer(
     file: &DirectFile,
     (offset, whole): (u64, usize),
@@ -158,7 +158,7 @@ fn check_transfer(
     check_range(offset, total)
 }
 
-/// Alignments are powers of two, and a division is slow.
+/// Whether `value` is a multiple of `alignment`, a power of two. A mask is faster than a division.
 const fn is_aligned(value: u64, alignment: usize) -> bool {
     value & (alignment as u64 - 1) == 0
 }
@@ -170,7 +170,7 @@ fn check_range(offset: u64, len: u64) -> Result<(), RequestError> {
     check_end(offset, len)
 }
 
-/// Whether `len` bytes from `offset` on can be a part of a file.
+/// Checks that the range of `len` bytes from `offset` on ends below 2^63.
 fn check_end(offset: u64, len: u64) -> Result<(), RequestError> {
     match offset.checked_add(len).map(i64::try_from) {
         Some(Ok(_)) => Ok(()),

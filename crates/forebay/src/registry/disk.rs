@@ -127,7 +127,7 @@ impl DiskRecord {
         self.groups().any(|group| group.published_metrics().any(QueueMetrics::has_given_up))
     }
 
-    /// The requests of a class that were given up and are still held.
+    /// The holding times of a class's requests, with the number of those that were given up.
     pub(crate) fn held(&self, class: &ClassRecord) -> Held {
         held_in(self.groups(), class)
     }

@@ -120,7 +120,7 @@ pub enum SchedulerError {
     /// There are too many disks.
     #[error("{count} disks; at most {DISKS_MAX} are possible: leave some to the default disk")]
     DisksMax {
-        /// The number of disks.
+        /// The number of disks that there would be.
         count: usize,
     },
     /// The disk for files without an entry is not configured.
