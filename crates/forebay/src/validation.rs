@@ -41,7 +41,7 @@ pub enum RequestError {
         /// The required alignment, in bytes.
         alignment: usize,
     },
-    /// There is no buffer, or more than [`SEGMENTS_MAX`](crate::engine::SEGMENTS_MAX).
+    /// There is no buffer, or more than [`SEGMENTS_MAX`].
     #[error("{count} buffers in one request: use 1 to {SEGMENTS_MAX}")]
     BufferCount {
         /// The number of buffers.

@@ -1,8 +1,8 @@
 //! Threads with a descriptor table of their own.
 //!
-//! The kernel drops the POSIX record locks of a process on a file when the process closes any
-//! descriptor of that file. For the kernel, the process here is the descriptor table: a close in
-//! another table drops no locks. So the library opens an engine's files only in such a table.
+//! The kernel drops the POSIX record locks that a process has on a file when the process closes any
+//! descriptor of that file. It identifies the process by the descriptor table, so a close in another
+//! table drops no locks. So the library opens the files of an engine only in such a table.
 //!
 //! Code of others, such as wakers and loggers, must not run in these threads. The numbers of its
 //! descriptors mean other files here, or none.
