@@ -100,7 +100,7 @@ impl Overdue {
         before: Time,
     ) -> u64 {
         let mut stalled = 0;
-        if now.nanos_since(before) >= service_horizon_nanos(window) {
+        if now.nanos_since(before) >= silence_nanos(window) {
             self.answers_since.store(now.as_nanos(), Ordering::Relaxed);
             stalled = self.stalls.end(now);
         }
@@ -144,7 +144,7 @@ impl Overdue {
     ) -> Result<DiskTime, Time> {
         let completed_at = self.completed_at();
         let quiet = now.nanos_since(completed_at);
-        let silent = service_horizon_nanos(window);
+        let silent = silence_nanos(window);
         if quiet < silent.min(self.patience_nanos(now, window)) {
             self.give_up_some(now, window, request.cost)?;
         } else {
@@ -200,7 +200,8 @@ fn usual_patience_nanos(window: DiskTime) -> u64 {
     windows_nanos(window).max(OVERDUE_NANOS_MIN)
 }
 
-fn service_horizon_nanos(window: DiskTime) -> u64 {
+/// The time without a completion after which the disk counts as silent, in nanoseconds.
+fn silence_nanos(window: DiskTime) -> u64 {
     usual_patience_nanos(window) / SILENT_PART
 }
 

@@ -17,7 +17,7 @@ pub(super) const WRITES: usize = 1;
 
 /// A disk, and its admitted bytes at the last update.
 #[derive(Debug)]
-struct AdmitForFuture {
+struct AdmittedDisk {
     disk: Weak<DiskRecord>,
     counted: [u64; 4],
 }
@@ -26,7 +26,7 @@ struct AdmitForFuture {
 /// counted together, because the kernel's counters do not tell them apart.
 #[derive(Debug)]
 pub(super) struct Unit {
-    disks: Vec<AdmitForFuture>,
+    disks: Vec<AdmittedDisk>,
     pub(super) devices: Vec<Device>,
     pub(super) ledgers: [Ledger; 3],
     /// Why the traffic of the devices is unknown.
@@ -44,9 +44,9 @@ pub(super) struct Step {
 
 impl Unit {
     pub(super) fn new(disk: &Arc<DiskRecord>, devices: Vec<Device>, unknown: String) -> Self {
-        let admitting = AdmitForFuture { disk: Arc::downgrade(disk), counted: disk.bytes() };
+        let admitted = AdmittedDisk { disk: Arc::downgrade(disk), counted: disk.bytes() };
         Self {
-            disks: vec![admitting],
+            disks: vec![admitted],
             devices,
             ledgers: Default::default(),
             unknown: Some(unknown),
@@ -60,7 +60,7 @@ impl Unit {
 
     /// Whether they have a disk or a device in common.
     pub(super) fn meets(&self, other: &Self) -> bool {
-        let same_disk = |of: &AdmitForFuture| other.disks.iter().any(|it| it.disk.ptr_eq(&of.disk));
+        let same_disk = |of: &AdmittedDisk| other.disks.iter().any(|it| it.disk.ptr_eq(&of.disk));
         let same_device = |of: &Device| other.devices.iter().any(|it| it.disk == of.disk);
         self.disks.iter().any(same_disk) || self.devices.iter().any(same_device)
     }
