@@ -116,6 +116,17 @@ impl Job {
         is_missing(at.1, self.read.iops).then_some("`iops` of its reads")
     }
 
+    /// The first rate below 0.
+    fn negative(&self) -> Option<String> {
+        [("reads", &self.read), ("writes", &self.write)].iter().find_map(|(kind, of)| {
+            let rates = [("iops", of.iops), ("bw_bytes", of.bw_bytes), ("bw", of.bw)];
+            rates.into_iter().find_map(|(name, rate)| {
+                let rate = rate.filter(|&rate| rate < 0.0)?;
+                Some(format!("`{name}` of its {kind} is {rate:?}; expected 0 or more"))
+            })
+        })
+    }
+
     /// What was measured under the load that the name calls `at`.
     pub(super) fn judge(
         &self,
@@ -126,6 +137,9 @@ impl Job {
         let (expected, carried) = (scales.expected(at), self.carried());
         if let Some(figure) = self.missing(at) {
             return Err(format!("no {figure}, so what it carried is not known; {REMEDY}"));
+        }
+        if let Some(message) = self.negative() {
+            return Err(message);
         }
         seen.request_sizes(self.read.request_bytes(), self.write.request_bytes());
         if self.read.is_without_requests() {

@@ -69,6 +69,19 @@ fn a_job_without_the_figure_of_its_load_is_refused_and_not_missed() {
 }
 
 #[test]
+fn a_negative_rate_is_refused_and_no_missed_load() {
+    let json = text("plain.json");
+    for (rate, words) in [
+        (r#""bw_bytes": 51200000"#, "`bw_bytes` of its reads is -51200000"),
+        (r#""iops": 100000.0"#, "`iops` of its reads is -100000"),
+        (r#""bw_bytes": 200000000"#, "`bw_bytes` of its writes is -200000000"),
+    ] {
+        let message = refused(&json.replacen(rate, &rate.replace(": ", ": -"), 1));
+        assert!(message.contains(words) && message.contains("job(r_idx="), "{message}");
+    }
+}
+
+#[test]
 fn loads_are_what_was_carried_where_all_jobs_carried_a_multiple() {
     let (plain, found) = (read("plain.json"), read("poisson-4x.json"));
     let times = |loads: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
