@@ -44,7 +44,7 @@ pub struct Recorded {
     pub length: Duration,
     /// Events that the tool says it has lost.
     pub lost: u64,
-    /// Lines among events that are none, and the first of them.
+    /// Lines among events that are none, or cut off at the end, and the first of them.
     pub unknown_lines: u64,
     /// See [`Recorded::unknown_lines`]; 0 without.
     pub unknown_first: u64,
@@ -155,13 +155,16 @@ impl Reading {
         let wrong = |why: String| RecordedError::Line { number, why };
         let line = text(bytes).map_err(wrong)?;
         let line = line.trim_start_matches(BYTE_ORDER_MARK).trim_end();
+        let is_cut = !bytes.ends_with(b"\n") && !line.ends_with(']') && self.found.events > 0;
         match Line::of(line) {
+            // maybe in its last number: a process or an error in brackets follows it
+            Line::Event(_) | Line::NotRead(_) | Line::Broken(_) if is_cut => {
+                self.found.add_unknown(number);
+            }
             Line::Event(event) => self.event(&event, see),
             Line::NotRead(name) => self.count_not_read(name),
             Line::Skipped => {}
             Line::Lost(lost) => self.found.lost = self.found.lost.saturating_add(lost),
-            // cut off where the file was
-            Line::Broken(_) if !bytes.ends_with(b"\n") && self.found.events > 0 => {}
             Line::Broken(why) => {
                 self.broken += 1;
                 let error = || wrong(format!("{why}, not `{}`", shown(line)));

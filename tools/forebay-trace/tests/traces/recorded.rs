@@ -44,9 +44,7 @@ fn an_unknown_format_is_reported_with_its_line() {
         assert!(error.contains(expected), "{error}");
         assert_eq!(error.lines().count(), 1);
     }
-    // a file that was cut, and a word that some other tool put between events
-    let cut = format!("{event}\n{}", &event[..40]);
-    assert_eq!(Recorded::read(cut.as_bytes(), |_, _| {}).unwrap().events, 1);
+    // a word that some other tool put between events
     let mixed = format!("{event}\nhello\n{event}\n");
     let read = Recorded::read(mixed.as_bytes(), |_, _| {}).unwrap();
     assert_eq!((read.events, read.unknown_lines, read.unknown_first), (2, 1, 2));
@@ -76,5 +74,23 @@ fn the_name_of_a_process_may_be_any_bytes() {
         let bytes: Vec<u8> = begin.iter().copied().chain(bytes).collect();
         let read = Recorded::read(&bytes[..], |_, _| {}).unwrap();
         assert_eq!((read.events, read.unknown_lines), (1, 0));
+    }
+}
+
+#[test]
+fn an_event_that_is_cut_off_at_the_end_of_the_file_is_stated_and_not_read() {
+    for event in [
+        "9,127 3 1821 4.187301000 18311 Q WS 21057335224 + 256 [reactor-3]",
+        "x-1 [000] 1.5: block_rq_issue: 9,127 WS 131072 () 21057335224 + 256 [reactor-3]",
+    ] {
+        // also where a shorter number is left of its last one
+        for len in 1..event.len() {
+            let cut = format!("{event}\n{}", &event[..len]);
+            let read = Recorded::read(cut.as_bytes(), |_, _| {}).unwrap();
+            assert_eq!((read.events, read.unknown_lines, read.unknown_first), (1, 1, 2), "{cut}");
+        }
+        let whole = format!("{event}\n{event}");
+        let read = Recorded::read(whole.as_bytes(), |_, _| {}).unwrap();
+        assert_eq!((read.events, read.unknown_lines), (2, 0));
     }
 }
