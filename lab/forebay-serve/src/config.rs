@@ -17,8 +17,8 @@ pub struct ServeConfig {
     /// Where the data is kept: in this file, which is created, or emptied; in
     /// memory if not given.
     pub backing: Option<PathBuf>,
-    /// The most bytes of data kept in memory; writes beyond it fail with
-    /// `ENOSPC`. Without meaning where the data is in a file.
+    /// The most bytes of data kept in memory, at least a sector; writes beyond
+    /// it fail with `ENOSPC`. Without meaning where the data is in a file.
     pub memory_max: u64,
     /// Whether to ask for real-time priority (`SCHED_FIFO`) for the threads that
     /// serve.
@@ -56,6 +56,12 @@ impl ServeConfig {
         }
         if i64::try_from(self.capacity).is_err() {
             return Err(refuse(format!("capacity: {} bytes; use at most 2^63 - 1", self.capacity)));
+        }
+        if self.backing.is_none() && self.memory_max < sector {
+            return Err(refuse(format!(
+                "memory: {} bytes; use at least a sector, {sector} bytes",
+                self.memory_max
+            )));
         }
         Ok(())
     }

@@ -24,6 +24,8 @@ fn unservable_values_are_reported_with_field_and_bound() {
         (&["--disk", small, "--capacity", "2MB"], &["--capacity", "small.yaml", "1048576"]),
         (&["--disk", small, "--capacity", "1000"], &["capacity", "a multiple of the sector"]),
         (&["--disk", small, "--sector", "1000"], &["sector", "use 512 or 4096"]),
+        (&["--disk", small, "--memory", "0"], &["memory: 0 bytes", "at least a sector"]),
+        (&["--disk", small, "--memory", "4095", "--sector", "4096"], &["memory: 4095 bytes"]),
         (&["--disk", small, "--seed=-1"], &["--seed", "from 0 to"]),
         (&["--disk", small, "--memory", "1GB", "--backing", "x"], &["--memory", "--backing"]),
     ] {
