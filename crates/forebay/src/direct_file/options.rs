@@ -117,8 +117,9 @@ impl FileOptions {
     /// Increases the file's length ahead of its writes, so that few writes have to do so. A file
     /// system does a write that lengthens the file alone, not concurrently with others. The length
     /// becomes `hint` bytes at first, or more if the write needs it, and is doubled each time
-    /// after. So the file is longer than the written bytes, and ends with zeros, also after it is
-    /// dropped. [`File::truncate_to_written`](crate::File::truncate_to_written) removes them.
+    /// after. It grows by less where the system allows no such length. So the file is longer than
+    /// the written bytes, and ends with zeros, also after it is dropped.
+    /// [`File::truncate_to_written`](crate::File::truncate_to_written) removes them.
     ///
     /// It is only for a [`File`](crate::File) opened through a scheduler or a disk. Nobody else may
     /// lengthen the file, because bytes that others write beyond its end through another descriptor

@@ -5,6 +5,7 @@
 use std::io;
 
 use forebay_driver::Command;
+use rustix::process::{Resource, getrlimit};
 
 use crate::DirectFile;
 use crate::engine::Operation;
@@ -50,9 +51,11 @@ impl Growth {
                     lengths.look(file_len(file)?);
                 }
                 if let Some(len) = lengths.ahead_of(end, self.hint) {
-                    rustix::fs::ftruncate(file, len)
-                        .map_err(|errno| too_long(&errno.into(), len))?;
-                    lengths.made = len;
+                    // No longer than the limit: that would be a signal, not an error alone.
+                    let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+                    lengths.made = make(file, len.min(limit).max(end))
+                        .or_else(|_| make(file, end))
+                        .map_err(|errno| too_long(&errno.into(), end))?;
                 }
                 lengths.used = lengths.used.max(end);
             }
@@ -96,12 +99,19 @@ impl Lengths {
     }
 }
 
+/// Makes the file `len` bytes long.
+fn make(file: &DirectFile, len: u64) -> rustix::io::Result<u64> {
+    rustix::fs::ftruncate(file, len).map(|()| len)
+}
+
 fn too_long(error: &io::Error, len: u64) -> io::Error {
     io::Error::new(error.kind(), format!("cannot make the file {len} bytes long: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Rlimit, setrlimit};
+
     use super::*;
 
     #[test]
@@ -131,6 +141,28 @@ mod tests {
         growth.make_room_for(&write).unwrap();
         assert_eq!(file_len(&file).unwrap(), 4096 + LEN as u64);
         assert_eq!(growth.used(&file).unwrap(), 4096 + LEN as u64);
+    }
+
+    #[test]
+    fn a_write_below_the_longest_length_grows_a_file_that_cannot_be_doubled() {
+        const TIB: u64 = 1 << 40;
+        let dir = tempfile::tempdir().unwrap();
+        let options = DirectFile::options().write(true).create(true).direct(false);
+        let file = options.open(dir.path().join("data")).unwrap();
+        let made = |hint: u64| {
+            let write = Operation::write(file.clone(), TIB, vec![0u8; 4096]);
+            rustix::fs::ftruncate(&file, TIB).unwrap();
+            Growth::of(&file, hint).unwrap().make_room_for(&write).unwrap();
+            file_len(&file).unwrap()
+        };
+        // No file system has such a length.
+        assert_eq!(made(u64::MAX), TIB + 4096);
+        // No other test makes a file of this length.
+        let before = getrlimit(Resource::Fsize);
+        let limit = Rlimit { current: Some(TIB + 8192), ..before };
+        setrlimit(Resource::Fsize, limit).unwrap();
+        assert_eq!(made(0), TIB + 8192);
+        setrlimit(Resource::Fsize, before).unwrap();
     }
 
     #[test]

@@ -71,14 +71,13 @@ fn writes_from_many_threads_lose_nothing_to_its_growth(backend: BackendChoice) {
 fn why_it_cannot_grow_is_told_to_the_write_that_needed_it(backend: BackendChoice) {
     let bed = Bed::new(backend);
     write(&bed, &bed.file(), 0);
-    let file = growing(&bed, u64::MAX);
-    write(&bed, &file, 0);
+    let options = FileOptions::new().read(true).growing(HINT);
+    let file = bed.scheduler.open(bed.path("data"), &options).unwrap();
     let BufResult(written, buffer) =
         file.write_at(&bed.class, filled(BLOCK, 9), BLOCK as u64).wait();
     let error = written.unwrap_err().to_string();
     assert!(error.contains("cannot make the file"), "{error}");
     assert_eq!((buffer.len(), buffer[0]), (BLOCK, 9), "the buffer comes back");
-    file.truncate_to_written(&bed.class).wait().unwrap();
     assert_eq!(len(&bed), BLOCK as u64);
     let error = bed.file().truncate_to_written(&bed.class).wait().unwrap_err().to_string();
     assert!(error.contains("growing"), "{error}");
