@@ -33,7 +33,10 @@ const OPEN_TO_OTHERS: u32 = 0o077;
 #[non_exhaustive]
 pub enum SharedMemoryError {
     /// A system call failed.
-    #[error("{path}: {source}; `shared` can have another `path`, where this user may write")]
+    #[error(
+        "{path}: {source}; `shared` can have another `path`, where this user may write and lock \
+         files"
+    )]
     System {
         /// The segment or its directory.
         path: PathBuf,
@@ -93,8 +96,10 @@ impl Segment {
     /// Opens or makes the segment at `path`, and takes a slot. With `makes_dir`, a missing
     /// directory is made.
     pub(crate) fn open(path: &Path, makes_dir: bool) -> Result<Self, SharedMemoryError> {
-        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(not_safe(path, "not the path of a file"));
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let (Some(dir), Some(name)) = (dir, path.file_name()) else {
+            let why = "no directory and file; give both, such as /run/forebay/disk";
+            return Err(not_safe(path, why));
         };
         if makes_dir
             && let Err(error) = mkdir(dir, Mode::RWXU)
@@ -121,13 +126,11 @@ impl Segment {
         let file = openat(&opened, name, flags, Mode::RUSR | Mode::WUSR);
         let file = file.map_err(|error| system(path, error))?;
         check(path, &file)?;
-        let segment = Self { file: ParentFd::new(file), path: path.to_owned(), slot: 0 };
-        let slot = (0..PROCESSES_MAX).find(|slot| {
-            let range = (offset(*slot) as i64, 1);
-            record_lock::ask(segment.file.as_fd(), libc::F_OFD_SETLK, libc::F_WRLCK, range).is_ok()
-        });
-        let full = || SharedMemoryError::Full { path: path.to_owned() };
-        Ok(Self { slot: slot.ok_or_else(full)?, ..segment })
+        let slot = take_slot(path, |slot| {
+            let range = (offset(slot) as i64, 1);
+            record_lock::ask(file.as_fd(), libc::F_OFD_SETLK, libc::F_WRLCK, range).map(drop)
+        })?;
+        Ok(Self { file: ParentFd::new(file), path: path.to_owned(), slot })
     }
 
     /// Writes the slot of this process, and repairs the file if others have damaged it.
@@ -157,6 +160,26 @@ impl Segment {
     pub(crate) fn has_owner(&self, slot: usize) -> bool {
         record_lock::of_another(self.file.as_fd(), (offset(slot) as i64, 1)).is_some()
     }
+}
+
+/// The first slot that `lock` locks.
+fn take_slot(
+    path: &Path,
+    mut lock: impl FnMut(usize) -> io::Result<()>,
+) -> Result<usize, SharedMemoryError> {
+    for slot in 0..PROCESSES_MAX {
+        match lock(slot) {
+            Ok(()) => return Ok(slot),
+            Err(error) if is_taken(&error) => {}
+            Err(source) => return Err(SharedMemoryError::System { path: path.to_owned(), source }),
+        }
+    }
+    Err(SharedMemoryError::Full { path: path.to_owned() })
+}
+
+/// Whether another process has the lock.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES))
 }
 
 const fn offset(slot: usize) -> usize {
@@ -225,4 +248,20 @@ fn not_safe(path: &Path, why: &'static str) -> SharedMemoryError {
 
 fn system(path: &Path, error: Errno) -> SharedMemoryError {
     SharedMemoryError::System { path: path.to_owned(), source: error.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_locks_is_not_called_full() {
+        let of = |code: i32| {
+            let taken = take_slot(Path::new("/s"), |_| Err(io::Error::from_raw_os_error(code)));
+            taken.unwrap_err().to_string()
+        };
+        assert!(of(libc::EAGAIN).contains("already 256 processes"));
+        let error = of(libc::ENOLCK);
+        assert!(error.contains("No locks") && error.contains("another `path`"), "{error}");
+    }
 }
