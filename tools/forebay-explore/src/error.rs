@@ -9,8 +9,9 @@ use crate::goal::Goal;
 pub enum Error {
     /// Too few loads with reads were measured, or none with writes.
     #[error(
-        "{found} usable cells; a fit needs at least {least}, both of reads alone and of reads \
-         with writes: measure more loads, with --grid of 6 or more or with --full, or lower rates"
+        "{found} usable {}; a fit needs at least {least}, both of reads alone and of reads \
+         with writes: measure more loads, with --grid of 6 or more or with --full, or lower rates",
+        if *.found == 1 { "cell" } else { "cells" }
     )]
     TooFewCells {
         /// How many there are.

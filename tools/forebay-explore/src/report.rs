@@ -146,7 +146,8 @@ pub(crate) fn timed(surface: &Grid) -> &'static str {
 /// What of the surface was measured, and what reads take in it at least.
 pub(crate) fn measured(grid: &Grid) -> String {
     let (cells, missed) = (grid.cells().len(), grid.missed().len());
-    let mut text = format!("{cells} loads measured, {missed} missed by more than 3 %.");
+    let loads = if cells == 1 { "load" } else { "loads" };
+    let mut text = format!("{cells} {loads} measured, {missed} missed by more than 3 %.");
     if !grid.is_matrix() {
         text += " They lie where a goal begins to break; loads in between are interpolated from \
                  their neighbours, also where the fit is judged.";

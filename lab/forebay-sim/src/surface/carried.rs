@@ -99,6 +99,16 @@ impl Jobs {
         }
         self.count += 1;
     }
+
+    /// Their number, and the first; nothing if there are none.
+    fn in_words(&self) -> Option<(String, String)> {
+        let Self { count, first } = self;
+        match count {
+            0 => None,
+            1 => Some(("1 job".to_owned(), first.clone())),
+            _ => Some((format!("{count} jobs"), format!("such as {first}"))),
+        }
+    }
 }
 
 impl Carried {
@@ -149,31 +159,20 @@ impl Carried {
                 ));
             }
         }
-        let jobs = [
-            (
-                &self.over,
-                "carried over 5 % more than they were to carry",
-                "what they carried counts",
-            ),
-            (
-                &self.under,
-                "carried over 5 % less than they were to carry",
-                "the disk missed these loads",
-            ),
-        ];
-        for (jobs, what, counts) in jobs {
-            if jobs.count > 0 {
-                let Jobs { count, first } = jobs;
-                let (jobs, such_as) = if *count == 1 { ("job", "") } else { ("jobs", "such as ") };
-                remarks
-                    .push(format!("{count} {jobs} {what}: {such_as}{first} per second; {counts}."));
+        for (jobs, what, counts) in [
+            (&self.over, "more", "what was carried counts"),
+            (&self.under, "less", "the disk missed such loads"),
+        ] {
+            if let Some((number, first)) = jobs.in_words() {
+                remarks.push(format!(
+                    "{number} carried over 5 % {what} than intended: {first} per second; {counts}."
+                ));
             }
         }
-        if self.without_reads.count > 0 {
-            let Jobs { count, first } = &self.without_reads;
+        if let Some((number, first)) = self.without_reads.in_words() {
             remarks.push(format!(
-                "N is 0 in {count} of the jobs, such as {first}: no read was done, so nothing is \
-                 known of these loads. Add a few reads per second to measure them."
+                "N is 0 in {number}, {first}: no read was done, so nothing is known of such loads. \
+                 Add a few reads per second to measure them."
             ));
         }
         remarks.extend(self.sizes());

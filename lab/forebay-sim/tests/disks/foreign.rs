@@ -110,7 +110,7 @@ fn one_job_that_carried_another_load_is_marked_either_way() {
     says(&more, &["1 job carried over 5 % more", "r_iops=100000", "120000 reads"]);
     let less = with(90_000.0);
     assert!(less.missed().contains(&(0.0, 100_000.0)));
-    says(&less, &["carried over 5 % less", "the disk missed these loads"]);
+    says(&less, &["carried over 5 % less", "the disk missed such loads"]);
 }
 
 #[test]

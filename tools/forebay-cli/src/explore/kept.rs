@@ -217,8 +217,9 @@ impl Kept {
     pub(super) fn offer_to_go_on(&self) {
         if self.path.exists() {
             let (count, path) = (self.count(), self.path.display());
+            let loads = if count == 1 { "load is" } else { "loads are" };
             note(format_args!(
-                "{count} loads are saved in `{path}`; continue with the same command and --resume"
+                "{count} {loads} saved in `{path}`; continue with the same command and --resume"
             ));
         }
     }

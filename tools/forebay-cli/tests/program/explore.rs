@@ -251,7 +251,7 @@ fn an_interrupted_measurement_is_gone_on_with() {
         }
         kill_process(Pid::from_child(child), Signal::INT).unwrap();
     });
-    ended.complains(130, &["loads are saved in", "--resume"]);
+    ended.complains(130, &[" saved in `", "--resume"]);
     lab.assert_nothing_left();
     of_directory_complains(&lab, &save, &grid, &["--resume, or remove it"]);
     of_directory_complains(&lab, &save, &["--resume"], &["with other options"]);

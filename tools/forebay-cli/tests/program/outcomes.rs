@@ -155,7 +155,7 @@ fn a_measurement_is_not_resumed_with_other_rates_or_while_it_runs() {
         }
         kill_process(Pid::from_child(child), Signal::INT).unwrap();
     });
-    ended.complains(130, &["loads are saved in", "--resume"]);
+    ended.complains(130, &[" saved in `", "--resume"]);
     let other = properties(&lab, 500);
     let mut command = forebay();
     command.current_dir(here.dir.path()).arg("explore").arg(lab.dir.path()).arg("--properties");

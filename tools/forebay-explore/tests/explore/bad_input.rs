@@ -49,6 +49,14 @@ fn fewer_than_nine_usable_cells_are_too_few() {
 }
 
 #[test]
+fn one_load_is_singular() {
+    let one = format!("{HEADER}1e6,1000,1,2\n");
+    let surface = Grid::parse_csv("s.csv", &one).unwrap();
+    assert!(unfit(&surface, "p95=3ms").starts_with("1 usable cell;"));
+    assert!(forebay_explore::text("s", &surface, &[], &[]).contains("1 load measured"));
+}
+
+#[test]
 fn a_surface_of_reads_alone_is_too_little() {
     let text = (1..20).map(|load| format!("0,{load}000,1,2\n")).collect::<String>();
     let surface = Grid::parse_csv("s.csv", &format!("{HEADER}{text}")).unwrap();
