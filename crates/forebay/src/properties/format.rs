@@ -263,7 +263,7 @@ fn rate_factor(source: Source<'_>, factor: Option<Located<f64>>) -> Result<f64, 
         None => Ok(1.0),
         Some(Located { value, .. }) if value.is_finite() && value > 0.0 => Ok(value),
         Some(Located { value, at }) => {
-            let message = format!("found {value}; expected a number above 0, such as 0.95");
+            let message = format!("found {value:?}; expected a number above 0, such as 0.95");
             Err(source.error(at, message))
         }
     }
@@ -285,7 +285,7 @@ fn scaled_rate(
     let found = if factor == 1.0 {
         rate.value.0.to_string()
     } else {
-        format!("{} times the rate_factor {factor}", rate.value.0)
+        format!("{} times the rate_factor {factor:?}", rate.value.0)
     };
     let message = format!("found {found}; expected 1 to {max} {unit}; correct it or measure again");
     Err(source.error(rate.at, message))

@@ -192,7 +192,7 @@ fn scaled(
     };
     points.iter().map(scale).collect::<Option<_>>().ok_or_else(|| {
         let message =
-            format!("divided by the rate_factor {factor}, a cost is below 1 ns or too high");
+            format!("divided by the rate_factor {factor:?}, a cost is below 1 ns or too high");
         source.error(cost.at, message)
     })
 }
@@ -207,6 +207,6 @@ fn number(source: Source<'_>, given: Located<f64>, min: f64, max: f64) -> Result
     if (min..=max).contains(&given.value) {
         return Ok(given.value);
     }
-    let message = format!("found {}; expected {min} to {max}; measure again", given.value);
+    let message = format!("found {:?}; expected {min} to {max}; measure again", given.value);
     Err(source.error(given.at, message))
 }

@@ -103,7 +103,7 @@ fn percentile(source: Source<'_>, given: Located<f64>) -> Result<f64, ConfigErro
     if given.value > 0.0 && given.value < 100.0 {
         return Ok(given.value);
     }
-    let message = format!("found {}; expected a percentile, such as 95", given.value);
+    let message = format!("found {:?}; expected a percentile, such as 95", given.value);
     Err(source.error(given.at, message))
 }
 
@@ -112,6 +112,6 @@ fn latency(source: Source<'_>, given: Located<f64>) -> Result<Duration, ConfigEr
     if (1.0..=LATENCY_US_MAX * 1e3).contains(&nanos) {
         return Ok(Duration::from_nanos(nanos as u64));
     }
-    let message = format!("found {}; expected more than 0, to {LATENCY_US_MAX}", given.value);
+    let message = format!("found {:?}; expected more than 0, to {LATENCY_US_MAX}", given.value);
     Err(source.error(given.at, message))
 }

@@ -57,7 +57,7 @@ pub(super) fn check(
         }
         (None, Some(part)) if (1e-6..=1.0).contains(&part.value) => Ok(Sharing::part(part.value)),
         (None, Some(part)) => {
-            let message = format!("found {}; expected 0.000001 to 1, such as 0.5", part.value);
+            let message = format!("found {:?}; expected 0.000001 to 1, such as 0.5", part.value);
             Err(source.error(part.at, message))
         }
         (Some(Segment { path: None }), None) => Ok(Sharing::Segment { path: None }),

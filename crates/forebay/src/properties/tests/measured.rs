@@ -125,7 +125,7 @@ fn figures_that_no_disk_has_are_refused() {
     );
     for (line, words) in [
         ("base_latency_us: .nan", "base_latency_us: found NaN; expected 0 to 100000000"),
-        ("flush_us: -1", "flush_us: found -1; expected 0 to"),
+        ("flush_us: -1", "flush_us: found -1.0; expected 0 to"),
         ("read_knee: .inf", "read_knee: found inf; expected 0 to"),
         ("read_sequential_iops: 0", "found 0; expected 1 to 100000000 operations"),
         ("write_iops_sustained: false", "write_iops_sustained"),

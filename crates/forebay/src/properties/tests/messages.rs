@@ -146,8 +146,17 @@ fn numbers() {
     );
     complains(
         &with("rate_factor: 0.000005"),
-        "io.yaml:3:16: disks[0].read_iops: found 95000 times the rate_factor 0.000005; expected 1 \
+        "io.yaml:3:16: disks[0].read_iops: found 95000 times the rate_factor 5e-6; expected 1 \
          to 100000000 operations per second; correct it or measure again",
+    );
+    complains(
+        &with("rate_factor: 1e-300"),
+        "io.yaml:3:16: disks[0].read_iops: found 95000 times the rate_factor 1e-300; expected 1 \
+         to 100000000 operations per second; correct it or measure again",
+    );
+    complains(
+        &with("rate_factor: -1e300"),
+        "io.yaml:7:18: disks[0].rate_factor: found -1e300; expected a number above 0, such as 0.95",
     );
     for factor in ["0", "-1", ".inf", ".nan"] {
         let error = Properties::parse("f", &with(&format!("rate_factor: {factor}"))).unwrap_err();

@@ -65,9 +65,9 @@ fn the_factor_of_the_rates_is_one_of_regions_too() {
 fn regions_that_no_disk_has_are_refused() {
     let good = Properties::with_regions(FILE, &[region(500), region(600)]).unwrap();
     for (from, to, said) in [
-        ("read_percentile: 95.0", "read_percentile: 100", "read_percentile: found 100; expected a"),
+        ("read_percentile: 95.0", "read_percentile: 100", "read_percentile: found 100.0; expected"),
         ("read_percentile: 95.0", "read_percentile: .nan", "read_percentile: found NaN"),
-        ("latency_us: 500.000", "latency_us: 0", "latency_us: found 0; expected more than 0"),
+        ("latency_us: 500.000", "latency_us: 0", "latency_us: found 0.0; expected more than 0"),
         ("latency_us: 500.000", "latency_us: -1", "latency_us: found -1"),
         ("latency_us: 500.000", "latency_us: 600", "[1]: an earlier region has the same latency"),
         ("radii: [65536, ", "radii: [", "radii: 32 radii; expected 33"),
@@ -95,8 +95,8 @@ fn the_goal_of_the_region_in_use_is_read_back_and_stays_when_regions_change() {
     assert!(written.contains(goal.trim()), "{written}");
     assert_eq!(Properties::parse("f", &written).unwrap(), properties);
     for (from, to, said) in [
-        ("95.0", "0", "region_goal.read_percentile: found 0; expected a percentile"),
-        ("1000.000", "0", "region_goal.latency_us: found 0; expected more than 0"),
+        ("95.0", "0", "region_goal.read_percentile: found 0.0; expected a percentile"),
+        ("1000.000", "0", "region_goal.latency_us: found 0.0; expected more than 0"),
         (", latency_us: 1000.000", "", "latency_us"),
     ] {
         let error = Properties::parse("f.yaml", &text.replacen(from, to, 1)).unwrap_err();
