@@ -90,7 +90,7 @@ fn message(fault: &Fault, node: Option<&Node<'_>>) -> String {
         Fault::Scalar(ty) => {
             let instead =
                 whole_number(node, ty).map_or_else(String::new, |n| format!("; write {n}"));
-            format!("found {}; expected {}{instead}", found(node), type_in_words(ty))
+            format!("found {}; expected {}{instead}", found(node), type_in_words(node, ty))
         }
         Fault::NotFinite => format!("found {}; expected a finite number", found(node)),
         Fault::MergeKey => String::from("merge keys are not supported; write the keys out"),
@@ -140,13 +140,21 @@ fn whole_number(node: Option<&Node<'_>>, ty: &str) -> Option<u64> {
     is_whole.then_some(number as u64)
 }
 
-/// What a value of the Rust type `ty` looks like in a file.
-fn type_in_words(ty: &str) -> String {
+/// Whether a whole number stands there, which may be too large.
+fn is_digits(node: Option<&Node<'_>>) -> bool {
+    let Some(NodeKind::Scalar { text, .. }) = node.map(|node| &node.kind) else { return false };
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// What is expected in the place of a node that is no value of the Rust type `ty`.
+fn type_in_words(node: Option<&Node<'_>>, ty: &str) -> String {
     let max = match ty {
         "u8" => u64::from(u8::MAX),
         "u16" => u64::from(u16::MAX),
         "u32" => u64::from(u32::MAX),
-        "u64" => u64::MAX,
+        // The range of the key is narrower, and not known here.
+        "u64" if is_digits(node) => return String::from("a smaller number"),
+        "u64" => return String::from("a whole number, 0 or more"),
         "i8" | "i16" | "i32" | "i64" => return String::from("a whole number"),
         "floating point" => return String::from("a number, such as 0.5"),
         "boolean" => return String::from("`true` or `false`"),

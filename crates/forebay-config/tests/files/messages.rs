@@ -1,5 +1,7 @@
 //! What people read when something is wrong with their file.
 
+use std::collections::BTreeMap;
+
 use forebay_config::{ByteSize, Located, Quantity, Source, Span, parse};
 use serde::Deserialize;
 
@@ -229,6 +231,16 @@ fn wrong_types_and_ranges() {
         &["  info: {skew: much}\n"],
         "jobs.yaml:4:16: [1].info.skew: found `much`; expected a number, such as 0.5",
     );
+}
+
+#[test]
+fn the_range_of_a_type_is_not_given_as_that_of_a_key() {
+    for (number, expected) in
+        [("-1", "a whole number, 0 or more"), ("18446744073709551616", "a smaller number")]
+    {
+        let error = parse::<BTreeMap<String, u64>>("f", &format!("rps: {number}\n")).unwrap_err();
+        assert_eq!(error.to_string(), format!("f:1:6: rps: found `{number}`; expected {expected}"));
+    }
 }
 
 #[test]
