@@ -14,6 +14,7 @@ use super::nonblocking;
 use super::operation::{Completion, Operation, Retries};
 use super::waker::WakeDescriptor;
 use crate::sys::lock::Lock;
+use crate::sys::panics::{contain, panicked};
 use crate::sys::signals;
 
 /// Executes an operation and waits for its end.
@@ -238,7 +239,7 @@ impl Pool {
     /// The loop of a worker.
     fn work(&self, to_engine: &Sender<Completion>, execute: Execute) {
         while let Some(Job { token, mut operation }) = self.next_job() {
-            let result = execute(&mut operation);
+            let result = contain(|| execute(&mut operation)).unwrap_or_else(|| Err(panicked()));
             // If the engine was dropped, the send fails and the operation is dropped here.
             let _ = to_engine.send(Completion { token, result, operation });
             self.state.lock().busy -= 1;
@@ -282,6 +283,20 @@ mod tests {
             threads.push(token, Operation::unlink("nothing", 0).unwrap());
         }
         threads.submit_and_wait(Some(Duration::ZERO)).unwrap();
+    }
+
+    #[test]
+    fn a_call_that_panics_ends_its_operation_with_an_error_and_no_thread() {
+        let panics: Execute = |_| std::panic::panic_any("a call's own");
+        let mut threads = Threads::new(1, Duration::ZERO, panics).unwrap();
+        push(&mut threads, 2);
+        let mut pop = || loop {
+            match threads.pop() {
+                Some(completion) => break completion.result.unwrap_err().to_string(),
+                None => threads.submit_and_wait(Some(Duration::from_secs(60))).unwrap(),
+            };
+        };
+        assert!(pop().contains("panicked") && pop().contains("panicked"));
     }
 
     #[test]

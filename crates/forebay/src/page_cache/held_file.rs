@@ -10,6 +10,7 @@ use super::disk_files::DiskFiles;
 use super::held_files::{HeldFiles, LeavingFile, SentFile};
 use crate::sys::fork::Process;
 use crate::sys::lock::Lock;
+use crate::sys::panics::panicked;
 
 /// A file of an engine. The first write or call opens it in the library's descriptor table, where
 /// it stays until this is dropped. If the table cannot have it, calls use its writer's descriptor
@@ -72,7 +73,7 @@ impl HeldFile {
         match sent.call(call) {
             Some(Ok(result)) => result.map(Some),
             Some(Err(call)) => self.call_here(call),
-            None => Err(io::Error::other("a call about a file panicked: see the log")),
+            None => Err(panicked()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Panics of foreign code in the library's threads.
 
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{io, mem};
 
 /// Runs `work`; `None` if it panicked.
 pub(crate) fn contain<R>(work: impl FnOnce() -> R) -> Option<R> {
@@ -14,6 +14,11 @@ pub(crate) fn contain<R>(work: impl FnOnce() -> R) -> Option<R> {
         mem::forget(next);
     }
     None
+}
+
+/// The result of a call that panicked.
+pub(crate) fn panicked() -> io::Error {
+    io::Error::other("the call panicked, which is a bug; standard error has its message")
 }
 
 #[cfg(test)]

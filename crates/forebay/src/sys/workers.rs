@@ -13,7 +13,7 @@ use crate::sys::descriptor_table::TableThreads;
 use crate::sys::fork::Process;
 use crate::sys::library_thread;
 use crate::sys::lock::Lock;
-use crate::sys::panics::contain;
+use crate::sys::panics::{contain, panicked};
 use crate::sys::signals;
 use crate::sys::waker::{KeptWaker, put_off};
 
@@ -99,18 +99,18 @@ impl Workers {
         }
     }
 
-    /// Runs `call` on one of the threads and returns its result.
+    /// Runs `call` on one of the threads and returns its result, which is an error if it panics.
     ///
     /// Cancel safety: `call` is still made.
     pub(crate) async fn call<R: Send + 'static>(
         &self,
-        call: impl FnOnce() -> R + Send + 'static,
-    ) -> R {
+        call: impl FnOnce() -> io::Result<R> + Send + 'static,
+    ) -> io::Result<R> {
         let answer = Arc::new(Lock::new((None, None::<KeptWaker>)));
         let shared = Arc::clone(&answer);
         self.run(move || {
             // A waker of others may wait for the thread that waits for this answer.
-            let (result, _others) = put_off(call);
+            let (result, _others) = put_off(|| contain(call).unwrap_or_else(|| Err(panicked())));
             let mut answer = shared.lock();
             answer.0 = Some(result);
             let waker = answer.1.take();
@@ -253,10 +253,26 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_panics_is_answered_with_an_error() {
+        let workers = Workers::new(1, None);
+        let ((open, gate), (sender, ran)) = (mpsc::channel::<()>(), mpsc::channel());
+        workers.run(move || drop(gate.recv()));
+        let call = || -> io::Result<()> { std::panic::panic_any("a call's own") };
+        let mut answer = Box::pin(workers.call(call));
+        let mut poll = || smol::block_on(smol::future::poll_once(&mut answer));
+        assert!(poll().is_none());
+        workers.run(move || sender.send(()).unwrap());
+        drop(open);
+        ran.recv().unwrap();
+        let error = poll().expect("an answer").unwrap_err();
+        assert!(error.to_string().contains("panicked"), "{error}");
+    }
+
+    #[test]
     fn a_panic_ends_no_thread_and_calls_are_answered() {
         let workers = Workers::new(1, None);
         workers.run(|| std::panic::panic_any("a job's own"));
-        assert_eq!(smol::block_on(workers.call(|| 7)), 7);
+        assert_eq!(smol::block_on(workers.call(|| Ok(7))).unwrap(), 7);
         assert_eq!(workers.threads(), 1);
     }
 }
