@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use forebay::metrics::{Endpoint, EndpointConfig};
@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Checks each directory when it starts and then periodically, and writes one block each time.
 /// Nothing is measured: `forebay tune` writes the file for --properties. A program that uses the
 /// scheduler serves its own metrics.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct Options {
     /// Directories that hold data
     #[arg(required = true, value_name = "DIR")]
@@ -48,18 +48,33 @@ pub(crate) struct Options {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let interrupt = Interrupt::on_signals()?;
-    let load = || options.properties.as_deref().map(properties_file::load).transpose();
-    let mut properties = load()?;
+    let properties = load(options)?;
     let shown = Shown::new(look(options, properties.as_ref(), true));
     let config = EndpointConfig { address: options.listen, ..EndpointConfig::default() };
     let source = shown.clone();
     let endpoint = Endpoint::start(&config, move || source.lock().clone())
         .map_err(|error| Failure::Input(error.to_string()))?;
+    // a pipe that is read, or a disk that is checked, may hang: until here a signal ends the
+    // program, and from here on neither holds up the end
+    let interrupt = Interrupt::on_signals()?;
     note(format_args!("metrics are at http://{}/metrics", endpoint.address()));
+    let options = options.clone();
+    let checks = thread::spawn(move || repeat(&options, properties, &shown));
     // to end it is no failure: there is no other way
-    while sleep(options.every, &interrupt) {
-        let loaded = load();
+    while !interrupt.is_raised() {
+        if checks.is_finished() {
+            return Err(Failure::Run(String::from("the checks have panicked")));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+/// Checks the directories, and reloads the file of properties, until the program ends.
+fn repeat(options: &Options, mut properties: Option<Properties>, shown: &Shown) {
+    loop {
+        thread::sleep(options.every);
+        let loaded = load(options);
         let is_read = loaded.is_ok();
         match loaded {
             Ok(loaded) => properties = loaded,
@@ -68,7 +83,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
         *shown.lock() = look(options, properties.as_ref(), is_read);
     }
-    Ok(())
+}
+
+fn load(options: &Options) -> Result<Option<Properties>, Failure> {
+    options.properties.as_deref().map(properties_file::load).transpose()
 }
 
 /// The text of a scrape.
@@ -92,16 +110,4 @@ fn look(options: &Options, properties: Option<&Properties>, is_read: bool) -> St
     let disks = properties.map_or(&[][..], |properties| &properties.disks);
     let checked_at = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     Exported { disks, is_read, report: &report, checked_at }.text()
-}
-
-/// Waits for `length`. Returns false if an interrupt ends the wait.
-fn sleep(length: Duration, interrupt: &Interrupt) -> bool {
-    let began = Instant::now();
-    while let Some(rest) = length.checked_sub(began.elapsed()).filter(|rest| !rest.is_zero()) {
-        if interrupt.is_raised() {
-            return false;
-        }
-        thread::sleep(LOOK.min(rest));
-    }
-    !interrupt.is_raised()
 }

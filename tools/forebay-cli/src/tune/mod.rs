@@ -199,11 +199,12 @@ fn compare(options: &Options, old: &[Run], new: &[Run]) -> Result<(), Failure> {
 
 /// Measures each disk that the options name, to be compared with those in `old` if there are any.
 fn measure_all(options: &Options, output: &Output, old: &[Run]) -> Result<Vec<Run>, Failure> {
-    let interrupt = Interrupt::on_signals()?.into_flag();
+    // which may be a pipe that says nothing
     let mut runs = match &options.resume {
         Some(path) => read_runs(path)?,
         None => Vec::new(),
     };
+    let interrupt = Interrupt::on_signals()?.into_flag();
     if let Some((name, seed)) = options.simulated(&runs) {
         let spec = DiskSpec::resolve(&name)?;
         let sector = u32::try_from(spec.sector()).unwrap_or(4096);

@@ -1,9 +1,14 @@
 //! `forebay export`: figures and findings as metrics.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command};
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process::{Ended, run, run_and};
 use crate::topology::scrape;
@@ -28,8 +33,7 @@ fn export(dir: &Path, arguments: &[&str]) -> Command {
 /// Runs it, and does `act` with the address at which it serves; then it is asked to end.
 fn served(command: &mut Command, act: impl FnOnce(&str)) -> Ended {
     let interrupt = |child: &Child| {
-        let pid = rustix::process::Pid::from_child(child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        kill_process(Pid::from_child(child), Signal::TERM).unwrap();
     };
     run_and(command, "/metrics", |child, said| {
         let address = said.split("http://").nth(1).unwrap().split('/').next().unwrap();
@@ -78,7 +82,7 @@ fn a_file_that_breaks_while_it_serves_leaves_the_figures_of_before() {
             if text.contains("forebay_disk_properties_readable 0.0") {
                 break text;
             }
-            std::thread::sleep(Duration::from_millis(50));
+            sleep(Duration::from_millis(50));
         };
         assert!(broken.contains("forebay_disk_read_iops{mountpoint=\"/mnt/store\"} 410000.0"));
     });
@@ -109,4 +113,52 @@ fn unservable_disks_are_reported_at_once() {
     let taken = listener.local_addr().unwrap().to_string();
     let ended = run(&mut export(dir.path(), &["--listen", &taken]));
     ended.complains(2, &["cannot serve metrics at", &taken]);
+}
+
+/// How the command ends by one Ctrl-C while it reads `pipe`, into which nobody writes.
+fn interrupted(mut child: Child, pipe: &Path) -> ExitStatus {
+    until_open(&child, pipe);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(60) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    panic!("it goes on after a signal");
+}
+
+fn until_open(child: &Child, pipe: &Path) {
+    let is_it = |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|of| of == pipe);
+    let descriptors = format!("/proc/{}/fd", child.id());
+    while !fs::read_dir(&descriptors).unwrap().any(|entry| is_it(entry.unwrap())) {
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn one_ctrl_c_ends_a_command_that_reads_a_silent_pipe() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let writer = || File::options().read(true).write(true).open(&pipe).unwrap();
+    let mut silent = writer();
+    let arguments = ["--every", "10ms", "--properties", pipe.to_str().unwrap()];
+    let mut resumed = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    resumed.arg("tune").arg("--resume").arg(&pipe);
+    for mut command in [export(dir.path(), &arguments), resumed] {
+        let status = interrupted(command.stderr(Stdio::null()).spawn().unwrap(), &pipe);
+        assert!(!status.success());
+    }
+    // it is read again while it serves
+    let mut child = export(dir.path(), &arguments).stderr(Stdio::piped()).spawn().unwrap();
+    until_open(&child, &pipe);
+    silent.write_all(PROPERTIES.as_bytes()).unwrap();
+    drop(silent);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    while !lines.next().expect("it serves").unwrap().contains("/metrics") {}
+    let _silent = writer();
+    assert_eq!(interrupted(child, &pipe).code(), Some(0));
 }
