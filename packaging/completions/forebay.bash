@@ -1055,7 +1055,7 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__reproduce)
-            opts="-h --out --report --full --seed --threads --format --json --list --help"
+            opts="-h --out --report --full --seed --shards --fibers --chunk --members --threads --format --json --list --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1070,6 +1070,22 @@ _forebay() {
                     return 0
                     ;;
                 --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shards)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fibers)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --chunk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --members)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -229,6 +229,10 @@ complete -c forebay -n "__fish_forebay_using_subcommand report" -s h -l help -d 
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l out -d 'Where to write the charts and index.html' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l report -d 'Write everything on one page too, with the datastore examples over time and with the values of all charts as JSON' -r -F
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l seed -d 'Seed of loads and disks' -r
+complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l shards -d 'Number of shards, of 2025-parallelism and 2025-raid0-placement [default: as published]' -r
+complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l fibers -d 'Requests in flight of each shard, of the same experiments [default: 8]' -r
+complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l chunk -d 'Chunk size of the array, of the same experiments [default: 1MB]' -r
+complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l members -d 'Number of disks of the array, of the same experiments [default: 4]' -r
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l threads -d 'Number of experiments that run at the same time [default: one per processor]. The results do not depend on it' -r
 complete -c forebay -n "__fish_forebay_using_subcommand reproduce" -l format -d 'The output format: JSON has the published figures next to ours' -r -f -a "text\t'For people'
 json\t'JSON'"

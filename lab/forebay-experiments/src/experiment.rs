@@ -26,6 +26,19 @@ impl Scale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
+/// A striped array and the load on it, where they are not as published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArraySetting {
+    /// Shards that append to files.
+    pub shards: Option<u32>,
+    /// Requests of each shard in flight.
+    pub fibers: Option<u32>,
+    /// Bytes of a chunk.
+    pub chunk: Option<u64>,
+    /// Disks of the array.
+    pub members: Option<u32>,
+}
+
 /// How an experiment is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -33,7 +46,12 @@ pub struct Setting {
     pub scale: Scale,
     /// With which chances.
     pub seed: Seed,
+    /// On which array; only of [`ARRAYS`].
+    pub array: ArraySetting,
 }
+
+/// Experiments whose array and load can be set.
+pub const ARRAYS: [&str; 2] = ["2025-parallelism", "2025-raid0-placement"];
 
 /// An experiment that can be repeated.
 #[derive(Clone, Copy, Debug)]

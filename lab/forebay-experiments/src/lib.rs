@@ -12,7 +12,7 @@ mod known;
 mod report;
 mod scenario;
 
-pub use experiment::{Experiment, Scale, Seed, Setting};
+pub use experiment::{ARRAYS, ArraySetting, Experiment, Scale, Seed, Setting};
 pub use figure::{Figure, NullModel, PublishedRange, State};
 pub use report::Report;
 

@@ -24,6 +24,8 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// All that was measured.
     pub tables: Vec<Table>,
+    /// What the measured shows, a sentence each.
+    pub findings: Vec<String>,
     /// Pictures of the same.
     pub charts: Vec<Chart>,
 }
@@ -108,6 +110,9 @@ impl fmt::Display for Report {
         }
         for table in &self.tables {
             write!(f, "\n{table}")?;
+        }
+        if !self.findings.is_empty() {
+            writeln!(f, "\n{}", self.findings.join("\n"))?;
         }
         if !self.differs.is_empty() {
             writeln!(f, "\n{}", self.differs)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use forebay_report::Table;
 
 use super::*;
-use crate::experiment::LONGEST;
+use crate::experiment::{ARRAYS, ArraySetting, LONGEST};
 use crate::figure::number;
 use crate::known::Known;
 
@@ -84,7 +84,8 @@ fn figures_by_seed(reports: &[Report]) -> Table {
 
 /// The short report with one seed, and the published figures alongside ours with three.
 fn is_recorded(experiment: &Experiment) {
-    let repeat = |seed| experiment.repeat(Setting { scale: Scale::Short, seed }).unwrap();
+    let array = ArraySetting::default();
+    let repeat = |seed| experiment.repeat(Setting { scale: Scale::Short, seed, array }).unwrap();
     let first = repeat(SEED);
     let known = Known::parse(experiment.known).unwrap();
     assert_eq!(
@@ -147,6 +148,13 @@ fn every_folder_with_a_report_is_an_experiment_of_its_name() {
 fn the_longest_are_experiments() {
     for (place, name) in LONGEST.iter().enumerate() {
         assert_eq!(find(name).map(|found| found.place_by_length()), Some(place), "{name}");
+    }
+}
+
+#[test]
+fn experiments_whose_array_can_be_set_are_there() {
+    for name in ARRAYS {
+        assert_eq!(find(name).map(|found| found.name), Some(name));
     }
 }
 

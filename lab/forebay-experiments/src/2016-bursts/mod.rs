@@ -35,7 +35,7 @@ fn measure(seed: Seed, phases: Phases) -> Result<[Trace; 2], String> {
     Ok([trace(SchedulerConfig::by_figures())?, trace(open)?])
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let phases = phases(scale);
     report(phases, &measure(seed, phases)?)
 }

@@ -102,7 +102,7 @@ fn spread(rates: &[f64]) -> f64 {
     1.0 - least / most
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let millis = scale.seconds(5_000, 60_000);
     let mut report = Report::default();
     report.parameter(

@@ -184,7 +184,7 @@ fn measure(seed: Seed, scale: Scale) -> Result<Vec<Pair>, String> {
 }
 
 /// Repeats the table; the minute is one at every scale.
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     Ok(report(scale, &measure(seed, scale)?))
 }
 

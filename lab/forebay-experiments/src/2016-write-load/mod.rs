@@ -101,7 +101,7 @@ fn measure_both(seed: Seed, phases: Phases) -> Result<[SchedulerResult; 2], Stri
     ])
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let phases = Phases::of(scale);
     report(phases, &measure_both(seed, phases)?)
 }

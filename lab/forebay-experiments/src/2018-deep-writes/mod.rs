@@ -115,7 +115,7 @@ impl Compared {
 }
 
 /// Repeats the table.
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let seconds = scale.seconds(48, 120);
     let compared = Compared::measure(seed, seconds)?;
     let published: Published = scenario::published(include_str!("published.yaml"))?;

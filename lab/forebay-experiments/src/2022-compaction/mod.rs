@@ -66,7 +66,7 @@ fn yields(outcome: &Outcome, phase_seconds: u64) -> Result<Yield, String> {
     })
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let mut report = report(scale);
     let mut table = Table::new(
         "MB/s of compaction (published: a chart, lower alongside queries, back after them)",

@@ -103,7 +103,7 @@ fn stall_result(outcome: &Outcome) -> Result<StallResult, String> {
     })
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let measured = scale.seconds(9_900, 29_900);
     let mut report = Report::default();
     report.parameter("disk", "preset nvme-2022, at 30 % of its speed from 0.4 to 0.6 s");

@@ -141,7 +141,7 @@ fn mechanics() -> Result<DiskSpec, String> {
     DiskSpec::parse(&Source::new("disk", MECHANICS)).map_err(|error| error.to_string())
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let seconds = scale.seconds(20, 120);
     let mut report = Report::default();
     report.parameter(

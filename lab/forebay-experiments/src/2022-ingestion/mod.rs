@@ -56,7 +56,7 @@ fn sampled(outcome: &Outcome) -> Result<Vec<(f64, f64)>, String> {
     Ok(of(&WRITTEN)?.into_iter().zip(of(&COMPACTION[..1])?).collect())
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let mut report = report(scale);
     let mut table = Table::new(
         "MB/s",

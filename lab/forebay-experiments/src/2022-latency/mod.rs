@@ -61,7 +61,7 @@ impl Load {
         scheduler: &SchedulerVariant,
         setting: Setting,
     ) -> Result<Arc<Outcome>, String> {
-        let Setting { scale, seed } = setting;
+        let Setting { scale, seed, .. } = setting;
         let (run_seconds, phase_seconds) = seconds(scale);
         match self {
             Self::Ingestion => phases::ingestion(seed, disk, scheduler, run_seconds),
@@ -258,12 +258,11 @@ fn row(names: [&str; 4], figures: &ClassLatencies) -> [String; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Scale;
-    use crate::experiment::Seed;
+    use crate::experiment::{ArraySetting, Scale, Seed};
     use crate::tests::seeds;
 
-    const fn short(seed: Seed) -> Setting {
-        Setting { scale: Scale::Short, seed }
+    fn short(seed: Seed) -> Setting {
+        Setting { scale: Scale::Short, seed, array: ArraySetting::default() }
     }
 
     /// The mean in the disk by scheduler, in milliseconds.

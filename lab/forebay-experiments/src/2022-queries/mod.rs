@@ -24,7 +24,7 @@ pub(crate) const EXPERIMENT: Experiment = experiment! {
 /// The scheduler of 5.0, which was drawn.
 const NEW: &str = "2022: two-level bucket";
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let mut report = report(scale);
     let mut table = Table::new(
         "Queries per second, and how far any fifth of a phase is from its mean",

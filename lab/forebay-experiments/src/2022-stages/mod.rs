@@ -80,7 +80,7 @@ fn measure(seed: Seed, stage: Stage, millis: u64) -> Result<StageResult, String>
     Ok(StageResult { reads, writes, of_disk })
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let measured = scale.seconds(1_000, 20_000);
     let mut report = Report::default();
     report.parameter(

@@ -79,7 +79,7 @@ fn percentiles(first: Seed, seeds: u64) -> Result<Vec<Vec<f64>>, String> {
     Ok(all.chunks(seeds as usize).map(<[f64]>::to_vec).collect())
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let seeds = scale.seconds(1, 5);
     let mut report = Report::default();
     report.parameter("disk", DISK);

@@ -107,7 +107,7 @@ fn chart(seed: Seed, loads: &[(u64, u64)], trims: bool) -> Result<Vec<Cell>, Str
     side_by_side(loads, |&(writes, reads)| cell(seed, writes, reads, trims, MILLIS))
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let mut report = Report::default();
     report.parameter("disk", format!("{DISK}, without its file system"));
     report.parameter("load", "reads of 512 bytes; writes of 128 KiB; trims of 32 MB as fast");

@@ -7,11 +7,11 @@ use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2025;
-use crate::articles::y2025::placement::{LOAD, MEMBER, Placement};
-use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
+use crate::articles::y2025::placement::{ArrayLoad, MEMBER, Placement};
+use crate::articles::y2025::traced_array::{CHUNK, MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::report::Report;
-use crate::scenario::{job, jobs, run as simulate};
+use crate::scenario::{job, run as simulate};
 use groups::{Allocating, Allocation};
 
 pub(crate) const EXPERIMENT: Experiment = experiment! {
@@ -33,10 +33,11 @@ const SLICE_NANOS: u64 = 1_000_000;
 /// GB/s of appends of 128 KiB.
 fn gb_per_second(seed: Seed, allocation: Allocation, millis: u64) -> Result<f64, String> {
     let members = (0..MEMBERS).map(|_| seed.disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
-    let starts = Placement::Random.starts(seed, SHARDS);
-    let (array, _) = TracedArray::new(members, starts, SLICE_NANOS)?;
+    let load = ArrayLoad::published(SHARDS);
+    let starts = Placement::Random.starts(seed, load);
+    let (array, _) = TracedArray::new(CHUNK, members, starts, SLICE_NANOS)?;
     let disk = Box::new(Allocating::new(array, allocation));
-    let mut config = seed.config(jobs(LOAD, SHARDS)?, disk, millis);
+    let mut config = seed.config(load.jobs()?, disk, millis);
     config.scheduler =
         SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() };
     Ok(job(&simulate(config)?, "load")?.bandwidth_bytes_per_second as f64 / 1e9)
@@ -47,7 +48,7 @@ fn allocation(extent_kib: u64, groups: u64, takes_us: u64) -> Allocation {
     Allocation { groups, takes_nanos: takes_us * 1000, extent: extent_kib << 10 }
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let measured = scale.seconds(50, 2000);
     let mut report = Report::default();
     report.parameter("disk", "RAID0 of 4, chunk 1 MB, 3.22 GB/s each (published for one disk)");

@@ -6,8 +6,8 @@ use forebay_sim::simulation::{Outcome, Period, Sample, SchedulerConfig};
 
 use crate::articles::y2025;
 use crate::articles::y2025::appends::{MISALIGNED, WriteVariant};
-use crate::articles::y2025::placement::Placement;
-use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
+use crate::articles::y2025::placement::{ArrayLoad, Placement};
+use crate::articles::y2025::traced_array::{CHUNK, MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
@@ -35,9 +35,9 @@ const VARIANTS: [WriteVariant; 3] = [
 
 fn outcome(seed: Seed, variant: WriteVariant, half_seconds: u64) -> Result<Outcome, String> {
     let members = (0..MEMBERS).map(|_| seed.disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
-    let starts = Placement::Random.starts(seed, 3 * SHARDS);
+    let starts = Placement::Random.starts(seed, ArrayLoad::published(3 * SHARDS));
     let starts = starts.into_iter().map(|start| start + variant.off).collect();
-    let (array, _) = TracedArray::new(members, starts, 1_000_000)?;
+    let (array, _) = TracedArray::new(CHUNK, members, starts, 1_000_000)?;
     let array = Box::new(array);
     let policy = if variant.is_open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = seed.config(jobs(JOBS, SHARDS)?, array, 2 * half_seconds * 1000);
@@ -96,7 +96,7 @@ fn sum(classes: &[Vec<f64>]) -> Vec<f64> {
     (0..SLICES).map(of).collect()
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let half_seconds = scale.seconds(1, 20);
     let mut report = Report::default();
     report.parameter(

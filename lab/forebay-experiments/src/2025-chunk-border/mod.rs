@@ -85,7 +85,7 @@ struct Stream {
 fn stream(seed: Seed, open: bool, millis: u64) -> Result<Stream, String> {
     let members = (0..MEMBERS).map(|_| seed.disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
     let start = CHUNK - TRACED_FIRST_PART * SECTOR;
-    let (array, seen) = TracedArray::new(members, vec![start], 1_000_000)?;
+    let (array, seen) = TracedArray::new(CHUNK, members, vec![start], 1_000_000)?;
     let array = Box::new(array);
     let policy = if open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = seed.config(jobs(include_str!("load.yaml"), 64)?, array, millis);
@@ -95,7 +95,7 @@ fn stream(seed: Seed, open: bool, millis: u64) -> Result<Stream, String> {
     Ok(Stream { split: seen.split.clone(), whole: seen.whole.clone() })
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let measured = scale.seconds(100, 1000);
     let mut report = Report::default();
     report.parameter("disk", "RAID0 of 4, chunk 1 MB; 128 KiB take 52 us on an idle member");

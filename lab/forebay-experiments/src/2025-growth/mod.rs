@@ -4,7 +4,7 @@ use forebay_report::{Chart, Mark, Table};
 
 use crate::articles::y2025;
 use crate::articles::y2025::appends::{self, MISALIGNED};
-use crate::articles::y2025::placement::Placement;
+use crate::articles::y2025::placement::{ArrayLoad, Placement};
 use crate::experiment::{Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::report::Report;
@@ -18,7 +18,6 @@ pub(crate) const EXPERIMENT: Experiment = experiment! {
 };
 
 const SHARDS: u32 = 64;
-const FIBERS: u32 = 8;
 /// It matters where files begin: the mean of this many seeds.
 const SEEDS: u64 = 10;
 
@@ -40,15 +39,16 @@ fn gb_per_second(seed: Seed, off_percent: f64, millis: u64) -> Result<f64, Strin
     let before = |shard: u32| (f64::from(shard) * off_percent / 100.0) as u64;
     // spread over the shards
     let off = |shard: u32| (before(shard + 1) - before(shard)) * MISALIGNED;
-    let starts = (0..).zip(Placement::Random.starts(seed, SHARDS));
+    let load = ArrayLoad::published(SHARDS);
+    let starts = (0..).zip(Placement::Random.starts(seed, load));
     let starts = starts.map(|(shard, start)| start + off(shard)).collect();
-    Ok(appends::append(seed, starts, FIBERS, true, millis)?.gb_per_second)
+    Ok(appends::append(seed, load, starts, true, millis)?.gb_per_second)
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let millis = scale.seconds(100, 2000);
     let mut report = Report::default();
-    report.parameter("disk", appends::ARRAY);
+    report.parameter("disk", appends::array(ArrayLoad::published(SHARDS)));
     report.parameter(
         "load",
         "128 KiB appends, 64 shards x 8 fibers, files at random chunks, no scheduler; of the files \

@@ -40,7 +40,7 @@ fn iops(seed: Seed, sector: u64, kind: &str, len: u64, millis: u64) -> Result<f6
     Ok(scenario::job(&scenario::run(config)?, "load")?.iops)
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let millis = scale.seconds(30, 1000);
     let mut report = Report::default();
     report.parameter("disks", "preset nvme-2025, and the same with sectors of 512 bytes");

@@ -4,8 +4,8 @@ use forebay_report::{Chart, Mark, Table};
 
 use crate::articles::y2025;
 use crate::articles::y2025::appends::{self, AppendFigures, MISALIGNED, WriteVariant};
-use crate::articles::y2025::placement::Placement;
-use crate::experiment::{Experiment, Seed, Setting, experiment};
+use crate::articles::y2025::placement::{ArrayLoad, Placement};
+use crate::experiment::{ArraySetting, Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
@@ -18,9 +18,11 @@ pub(crate) const EXPERIMENT: Experiment = experiment! {
     source: y2025::WITH_ISSUE,
 };
 
-/// Shards, and fibers of each.
+/// Shards, and fibers of each, that are measured unless others are set.
 const STEPS: [(u32, u32); 10] =
     [(1, 1), (2, 1), (4, 1), (8, 1), (2, 8), (4, 8), (8, 8), (16, 8), (32, 8), (64, 8)];
+/// A load with this part less bandwidth than a smaller one loses bandwidth.
+const LOST: f64 = 0.05;
 
 const ALIGNED: WriteVariant = WriteVariant { name: "aligned", off: 0, is_open: true };
 const OFF: WriteVariant = WriteVariant { name: "1 KiB off", off: MISALIGNED, is_open: true };
@@ -39,45 +41,78 @@ fn published() -> Result<Published, String> {
 /// Where in [`STEPS`] those two are.
 const COMPARED: [usize; 2] = [6, 9];
 
-/// A run of this many shards of this many fibers.
+/// The loads to measure: those of [`STEPS`], or twice as many shards each time up to the one that is
+/// set.
+fn loads(setting: ArraySetting) -> Vec<ArrayLoad> {
+    let most = ArrayLoad::published(64).with(setting);
+    let of = |(shards, fibers)| ArrayLoad { shards, fibers, ..most };
+    if (setting.shards, setting.fibers) == (None, None) {
+        return STEPS.map(of).to_vec();
+    }
+    let doubled = (0..).map(|power| 1 << power).take_while(|&shards| shards < most.shards);
+    doubled.chain([most.shards]).map(|shards| of((shards, most.fibers))).collect()
+}
+
 fn figures(
     seed: Seed,
-    shards: u32,
-    fibers: u32,
+    load: ArrayLoad,
     variant: WriteVariant,
     millis: u64,
 ) -> Result<AppendFigures, String> {
-    let starts = Placement::Random.starts(seed, shards);
+    let starts = Placement::Random.starts(seed, load);
     let starts = starts.into_iter().map(|start| start + variant.off).collect();
-    appends::append(seed, starts, fibers, variant.is_open, millis)
+    appends::append(seed, load, starts, variant.is_open, millis)
 }
 
-/// By which part the bandwidth falls from its highest to the last load.
-fn drop_of(runs: &[AppendFigures]) -> f64 {
-    let highest = runs.iter().map(|figures| figures.gb_per_second).fold(0.0, f64::max);
-    runs.last().map_or(0.0, |last| 1.0 - last.gb_per_second / highest)
+/// The run with the highest bandwidth, and the part of that which the last one loses.
+fn drop_of(runs: &[AppendFigures]) -> (usize, f64) {
+    let rate = |at: usize| runs.get(at).map_or(0.0, |run| run.gb_per_second);
+    let first_highest = |a: &usize, b: &usize| rate(*a).total_cmp(&rate(*b)).then(b.cmp(a));
+    let highest = (0..runs.len()).max_by(first_highest).unwrap_or(0);
+    (highest, 1.0 - rate(runs.len().saturating_sub(1)) / rate(highest).max(f64::MIN_POSITIVE))
 }
 
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, array }: Setting) -> Result<Report, String> {
     let measured = scale.seconds(100, 2000);
+    let loads = loads(array);
     let mut report = Report::default();
-    report.parameter("disk", appends::ARRAY);
+    report.parameter("disk", appends::array(ArrayLoad::published(64).with(array)));
     report.parameter("load", "128 KiB appends, files at random chunks, no scheduler unless said");
-    report.parameter("expected", "12.7 GB/s (published)");
     report.parameter("measured", format!("{measured} ms after 100 ms"));
     let all = VARIANTS.map(|variant| {
-        STEPS
-            .iter()
-            .map(|&(shards, fibers)| figures(seed, shards, fibers, variant, measured))
-            .collect::<Result<Vec<_>, _>>()
+        let of = |&load| figures(seed, load, variant, measured);
+        loads.iter().map(of).collect::<Result<Vec<_>, _>>()
     });
     let [aligned, off, paced, off_paced] = all;
     let all = [aligned?, off?, paced?, off_paced?];
-    let published = published()?;
-    report.tables = vec![by_load(&all), comparison_with_published(&all, &published)];
-    report.figures = published_figures(&all, &published);
-    report.charts = charts(&all, &published);
+    let published = if array == ArraySetting::default() { published()? } else { Vec::new() };
+    report.tables = vec![by_load(&loads, &all)];
+    if !published.is_empty() {
+        report.parameter("expected", "12.7 GB/s (published)");
+        report.tables.push(comparison_with_published(&all, &published));
+        report.figures = published_figures(&all, &published);
+    }
+    report.findings =
+        VARIANTS.iter().zip(&all).map(|(variant, runs)| finding(*variant, &loads, runs)).collect();
+    report.charts = charts(&loads, &all, &published);
     Ok(report)
+}
+
+/// Whether more load means less bandwidth.
+fn finding(variant: WriteVariant, loads: &[ArrayLoad], runs: &[AppendFigures]) -> String {
+    let (highest, lost) = drop_of(runs);
+    let at = |at: usize| {
+        let in_flight = loads.get(at).map_or(0, |load| load.shards * load.fibers);
+        let rate = runs.get(at).map_or(0.0, |run| run.gb_per_second);
+        format!("{rate:.2} GB/s with {in_flight} requests in flight")
+    };
+    let last = at(runs.len().saturating_sub(1));
+    let name = variant.name;
+    if lost < LOST {
+        return format!("{name}: bandwidth does not fall as load grows; {last}.");
+    }
+    let (highest, lost) = (at(highest), percent(lost));
+    format!("{name}: bandwidth falls as load grows, from {highest} to {last}: {lost} less.")
 }
 
 /// The raw array and blocks of 4 KiB are aligned, those of 1 KiB are not; with 8 and 64 shards.
@@ -97,7 +132,7 @@ fn published_figures(
     figures
 }
 
-fn by_load([aligned, off, paced, _]: &[Vec<AppendFigures>; 4]) -> Table {
+fn by_load(loads: &[ArrayLoad], [aligned, off, paced, _]: &[Vec<AppendFigures>; 4]) -> Table {
     let mut table = Table::new(
         "GB/s and mean latency",
         &[
@@ -111,10 +146,10 @@ fn by_load([aligned, off, paced, _]: &[Vec<AppendFigures>; 4]) -> Table {
             "in queue",
         ],
     );
-    let each = STEPS.iter().zip(aligned).zip(off).zip(paced);
-    for ((((shards, fibers), aligned), off), paced) in each {
+    let each = loads.iter().zip(aligned).zip(off).zip(paced);
+    for (((load, aligned), off), paced) in each {
         table.row([
-            format!("{shards} x {fibers}"),
+            format!("{} x {}", load.shards, load.fibers),
             format!("{:.2}", aligned.gb_per_second),
             millis(aligned.disk_us),
             format!("{:.2}", off.gb_per_second),
@@ -140,24 +175,25 @@ fn comparison_with_published(all: &[Vec<AppendFigures>; 4], published: &Publishe
     }
     for (variant, figures) in VARIANTS.iter().zip(all) {
         let both = COMPARED.map(|at| figures.get(at).map_or(0.0, |step| step.gb_per_second));
-        row(format!("ours: {}", variant.name), both, drop_of(figures));
+        row(format!("ours: {}", variant.name), both, drop_of(figures).1);
     }
     table
 }
 
-fn charts(all: &[Vec<AppendFigures>; 4], published: &Published) -> Vec<Chart> {
+fn charts(loads: &[ArrayLoad], all: &[Vec<AppendFigures>; 4], published: &Published) -> Vec<Chart> {
     let mut of_bandwidth = Chart::new("Bandwidth", "requests in flight", "GB/s");
     let mut of_latency = Chart::new("Mean latency in the disk", "requests in flight", "ms");
-    let in_flight = |(shards, fibers): (u32, u32)| f64::from(shards * fibers);
+    let in_flight = |load: &ArrayLoad| f64::from(load.shards * load.fibers);
     for (variant, figures) in VARIANTS.iter().zip(all) {
         let points = |figure: fn(&AppendFigures) -> f64| {
-            STEPS.iter().zip(figures).map(|(&step, run)| (in_flight(step), figure(run))).collect()
+            loads.iter().zip(figures).map(|(load, run)| (in_flight(load), figure(run))).collect()
         };
         of_bandwidth = of_bandwidth.with(variant.name, Mark::Line, points(|run| run.gb_per_second));
         of_latency = of_latency.with(variant.name, Mark::Line, points(|run| run.disk_us / 1e3));
     }
     for (name, published) in published {
-        let points = COMPARED.map(|at| in_flight(STEPS[at])).into_iter().zip(*published);
+        let compared = COMPARED.iter().filter_map(|&at| loads.get(at));
+        let points = compared.map(in_flight).zip(*published);
         of_bandwidth =
             of_bandwidth.with(&format!("published: {name}"), Mark::Dots, points.collect());
     }
@@ -169,16 +205,20 @@ mod tests {
     use super::*;
     use crate::tests::seeds;
 
-    fn at(seed: Seed, step: (u32, u32), variant: WriteVariant) -> AppendFigures {
-        figures(seed, step.0, step.1, variant, 100).unwrap()
+    fn at(seed: Seed, (shards, fibers): (u32, u32), variant: WriteVariant) -> AppendFigures {
+        let load = ArrayLoad { fibers, ..ArrayLoad::published(shards) };
+        figures(seed, load, variant, 100).unwrap()
     }
 
     #[test]
     fn latency_is_level_and_then_grows_with_the_load() {
         for seed in seeds() {
             // where two files are on two members
-            let starts = |shards| Placement::InTurn.starts(seed, shards);
-            let alone = |shards| appends::append(seed, starts(shards), 1, true, 100).unwrap();
+            let alone = |shards| {
+                let load = ArrayLoad { fibers: 1, ..ArrayLoad::published(shards) };
+                let starts = Placement::InTurn.starts(seed, load);
+                appends::append(seed, load, starts, true, 100).unwrap()
+            };
             let [one, two] = [1, 2].map(alone);
             let [half, full] = [(32, 8), (64, 8)].map(|step| at(seed, step, ALIGNED));
             assert!(two.gb_per_second > 1.99 * one.gb_per_second, "{one:?} {two:?}");
@@ -197,7 +237,7 @@ mod tests {
                 let off = (ours.gb_per_second / published - 1.0).abs();
                 assert!(off < 0.005, "{ours:?} {published}");
             }
-            assert!(drop_of(&both) < 0.001);
+            assert!(drop_of(&both).1 < 0.001);
         }
     }
 
@@ -205,8 +245,7 @@ mod tests {
     fn parts_of_sectors_cost_bandwidth_once_much_is_in_flight() {
         let published = published().unwrap()[2].1;
         for seed in seeds() {
-            let [few, many] =
-                COMPARED.map(|at| figures(seed, STEPS[at].0, 8, OFF, 100).unwrap().gb_per_second);
+            let [few, many] = COMPARED.map(|step| at(seed, STEPS[step], OFF).gb_per_second);
             // published is a loss of 3 % already, where here all parts meet in the buffer
             assert!((1.0..1.05).contains(&(few / published[0])), "{few}");
             assert!((many / published[1] - 1.0).abs() < 0.18, "{many}");
@@ -225,7 +264,25 @@ mod tests {
     #[test]
     fn a_loss_under_load_is_seen() {
         let run = |gb_per_second| AppendFigures { gb_per_second, disk_us: 0.0, queue_us: 0.0 };
-        let lost = drop_of(&[run(6.0), run(12.443), run(9.640)]);
-        assert!((lost - 0.225).abs() < 0.001, "{lost}");
+        let (highest, lost) = drop_of(&[run(6.0), run(12.443), run(9.640)]);
+        assert!(highest == 1 && (lost - 0.225).abs() < 0.001, "{highest} {lost}");
+    }
+
+    #[test]
+    fn loads_that_are_set_double_up_to_the_most_shards() {
+        let set = ArraySetting { shards: Some(12), fibers: Some(3), ..ArraySetting::default() };
+        let loads: Vec<_> = loads(set).iter().map(|load| (load.shards, load.fibers)).collect();
+        assert_eq!(loads, [(1, 3), (2, 3), (4, 3), (8, 3), (12, 3)]);
+    }
+
+    #[test]
+    fn an_array_that_is_set_is_not_compared_with_the_published_one() {
+        let set = ArraySetting { members: Some(2), fibers: Some(8), ..ArraySetting::default() };
+        let setting = Setting { scale: crate::Scale::Short, seed: Seed(1), array: set };
+        let report = EXPERIMENT.repeat(setting).unwrap();
+        assert!(report.figures.is_empty());
+        let falls = "1 KiB off: bandwidth falls as load grows, from 6.44 GB/s with ";
+        assert!(report.findings[1].starts_with(falls), "{:?}", report.findings);
+        assert!(report.findings[0].contains("does not fall"), "{:?}", report.findings);
     }
 }

@@ -123,7 +123,7 @@ fn throughput(
 }
 
 /// Runs all sizes in all ways.
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let millis = scale.seconds(500, 10_000);
     let mut report = Report::default();
     report.parameter("disk", "591 MB/s at every size (without scheduler, as published)");

@@ -184,7 +184,7 @@ fn settles_after(bins: &[(f64, f64)], best: (f64, f64)) -> Option<u64> {
 }
 
 /// Makes all changes on all disks.
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let bins_after = match scale {
         Scale::Short => 15,
         Scale::Full => 25,

@@ -133,7 +133,7 @@ const CASES: [Case; 6] = [
 ];
 
 /// Runs all cases.
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let seconds = scale.seconds(1, 30);
     let mut report = Report::default();
     report.parameter("disk", "one request at a time: 7 us for 4 KiB, 90 us for 128 KiB");

@@ -85,7 +85,7 @@ fn read_latencies(outcome: &Outcome) -> Result<[f64; 3], String> {
 }
 
 /// Runs all disks from all starts.
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let measured_millis = scale.seconds(1, 4) * 1000;
     let starts = match scale {
         Scale::Short => &STARTS[..2],

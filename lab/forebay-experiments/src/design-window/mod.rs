@@ -151,7 +151,7 @@ fn figures(trouble: Trouble, outcome: &Outcome, seconds: u64) -> Result<WaitFigu
 }
 
 /// Runs all policies in all troubles.
-fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let mut report = Report::default();
     report.parameter("disk", "25 requests at a time, 500 us each: 50,000/s");
     report

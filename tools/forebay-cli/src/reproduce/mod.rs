@@ -1,5 +1,6 @@
 //! `forebay reproduce`: the published experiments, repeated.
 
+mod array;
 mod datastore;
 mod figure;
 mod page;
@@ -22,6 +23,7 @@ use crate::console::{Format, json, note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::whole_file;
+use array::ArrayOptions;
 use results::Results;
 use summary::RepeatedExperiment;
 
@@ -43,6 +45,8 @@ pub(crate) struct Options {
     /// Seed of loads and disks
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    array: ArrayOptions,
     /// Number of experiments that run at the same time [default: one per processor]. The results do
     /// not depend on it
     #[arg(long, value_name = "N")]
@@ -67,9 +71,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.list {
         return print(&list(&chosen));
     }
+    let array = options.array.setting(&chosen)?;
     check(options)?;
     let scale = if options.full { Scale::Full } else { Scale::Short };
-    let setting = Setting { scale, seed: Seed(options.seed) };
+    let setting = Setting { scale, seed: Seed(options.seed), array };
     if scale == Scale::Short {
         note("durations are shortened; --full runs them as published");
     }
@@ -148,7 +153,8 @@ fn command(options: &Options) -> String {
     let full = if options.full { " --full" } else { "" };
     let seed = if options.seed == 1 { String::new() } else { format!(" --seed {}", options.seed) };
     let names: String = options.names.iter().map(|name| format!(" {name}")).collect();
-    format!("forebay reproduce{names}{full}{seed}")
+    let array = options.array.arguments();
+    format!("forebay reproduce{names}{full}{seed}{array}")
 }
 
 fn list(experiments: &[Experiment]) -> String {

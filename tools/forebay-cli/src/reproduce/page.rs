@@ -160,6 +160,9 @@ fn section(
     for table in &report.tables {
         page.table(table);
     }
+    if !report.findings.is_empty() {
+        page.list(report.findings.iter().map(|finding| (finding.as_str(), false)));
+    }
     if !report.differs.is_empty() {
         page.paragraph(&report.differs);
     }

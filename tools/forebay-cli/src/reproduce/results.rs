@@ -21,6 +21,7 @@ struct ExperimentResult<'a> {
     source: &'a str,
     known: &'a [String],
     figures: Vec<FigureResult<'a>>,
+    findings: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -78,6 +79,7 @@ impl<'a> Results<'a> {
             source: one.experiment.source,
             known: &one.report.known,
             figures: one.report.figures.iter().map(figure).collect(),
+            findings: &one.report.findings,
         };
         Self { version: 1, seed, experiments: repeated.iter().map(experiment).collect() }
     }

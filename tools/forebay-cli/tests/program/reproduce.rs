@@ -1,5 +1,6 @@
 //! The page of the published experiments, with the datastore examples over time.
 
+use std::fs;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -228,6 +229,32 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let one = with("1");
     assert!(one.contains("2018-littles-law (S1-3)"), "{one}");
     assert_eq!([with("2"), with("7")], [one.clone(), one]);
+}
+
+#[test]
+fn an_array_is_as_the_options_say() {
+    let lab = Lab::new();
+    let options = ["--shards", "12", "--fibers", "4", "--chunk", "128kB", "--members", "3"];
+    let text = reproduced(&lab, &[&["S3-15"], &options[..]].concat()).stdout;
+    assert!(text.contains("RAID0 of 3, chunk 128 kB"), "{text}");
+    assert!(text.contains("4 fibers per shard") && text.contains("12 shards"), "{text}");
+    let page = fs::read_to_string(lab.dir.path().join("out/index.html")).unwrap();
+    let command = "reproduce S3-15 --shards 12 --fibers 4 --chunk 131072 --members 3";
+    assert!(page.contains(command), "{page}");
+}
+
+#[test]
+fn options_of_an_array_that_make_no_sense_are_refused() {
+    let lab = Lab::new();
+    let refused = |arguments: &[&str], words: &[&str]| {
+        reproduced(&lab, arguments).complains(2, words);
+    };
+    refused(&["S3-15", "--members", "1"], &["--members", "from 2 to 64"]);
+    refused(&["S3-15", "--shards", "0"], &["--shards", "from 1 to"]);
+    refused(&["S3-15", "--chunk", "1000"], &["--chunk", "multiple of 4kB"]);
+    let names = "2025-parallelism and 2025-raid0-placement";
+    refused(&["S3-12", "S0-12", "--fibers", "4"], &["2016-shares has no --fibers", names]);
+    refused(&["--chunk", "1MB"], &["has no --chunk", names]);
 }
 
 #[test]

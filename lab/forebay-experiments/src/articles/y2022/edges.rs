@@ -142,7 +142,7 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    pub(crate) fn report(&self, Setting { scale, seed }: Setting) -> Result<Report, String> {
+    pub(crate) fn report(&self, Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
         let millis = scale.seconds(150, 1000);
         let mut report = Report::default();
         report.parameter("disk of dies", self.made_of);

@@ -218,7 +218,7 @@ impl Published {
 
     /// The table alongside the published one.
     pub(crate) fn report(&self, setting: Setting, title: &str) -> Result<Report, String> {
-        let Setting { scale, seed: first } = setting;
+        let Setting { scale, seed: first, .. } = setting;
         let seeds = scale.seconds(1, 5);
         let cells = self.cells(first, seeds)?;
         let mut report = Report::default();

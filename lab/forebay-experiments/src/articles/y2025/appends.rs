@@ -5,9 +5,10 @@ use forebay_core::Policy;
 use forebay_sim::simulation::SchedulerConfig;
 use forebay_sim::spec::DiskSpec;
 
-use super::traced_array::{MEMBERS, TracedArray};
+use super::placement::ArrayLoad;
+use super::traced_array::TracedArray;
 use crate::experiment::Seed;
-use crate::scenario::{job, jobs, pace_window, run as simulate};
+use crate::scenario::{job, pace_window, run as simulate};
 
 const MEMBER: &str = include_str!("disk-completing-sectors.yaml");
 const SLICE_NANOS: u64 = 1_000_000;
@@ -25,8 +26,14 @@ pub(crate) struct WriteVariant {
 }
 
 /// What the array is, for reports.
-pub(crate) const ARRAY: &str = "RAID0 of 4 presets nvme-2025 (3.22 GB/s each, sectors of 4 KiB: published), chunk 1 MB; a \
-     part of a sector waits for the rest while 2 MB are written, then costs 22 us (both chosen)";
+pub(crate) fn array(load: ArrayLoad) -> String {
+    let (members, chunk) = (load.members, load.chunk_text());
+    format!(
+        "RAID0 of {members} presets nvme-2025 (3.22 GB/s each, sectors of 4 KiB: published), chunk \
+         {chunk}; a part of a sector waits for the rest while 2 MB are written, then costs 22 us \
+         (both chosen)"
+    )
+}
 
 /// What one run gave.
 #[derive(Clone, Copy, Debug)]
@@ -36,24 +43,20 @@ pub(crate) struct AppendFigures {
     pub(crate) queue_us: f64,
 }
 
-/// A run of shards of this many fibers, each with a file that begins at one of `starts`; without a
-/// scheduler if `is_open`.
+/// A run of this load, in which the file of each shard begins at one of `starts`; without a scheduler
+/// if `is_open`.
 pub(crate) fn append(
     seed: Seed,
+    load: ArrayLoad,
     starts: Vec<u64>,
-    fibers: u32,
     is_open: bool,
     millis: u64,
 ) -> Result<AppendFigures, String> {
-    let text = format!(
-        "- {{name: load, type: append, shards: all,
-   shard_info: {{parallelism: {fibers}, reqsize: 128kB}}}}\n"
-    );
     let member =
         DiskSpec::parse(&Source::new("disk", MEMBER)).map_err(|error| error.to_string())?;
-    let members = (0..MEMBERS).map(|index| member.build(seed.0 + index as u64)).collect();
-    let jobs = jobs(&text, starts.len() as u32)?;
-    let (array, _) = TracedArray::new(members, starts, SLICE_NANOS)?;
+    let members = (0..u64::from(load.members)).map(|index| member.build(seed.0 + index)).collect();
+    let jobs = load.jobs()?;
+    let (array, _) = TracedArray::new(load.chunk, members, starts, SLICE_NANOS)?;
     let array = Box::new(array);
     let policy = if is_open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = seed.config(jobs, array, millis);

@@ -4,23 +4,67 @@ use std::sync::PoisonError;
 
 use forebay_core::Policy;
 use forebay_load::Rng;
+use forebay_load::job_file::JobFile;
 use forebay_sim::simulation::SchedulerConfig;
 
 use super::traced_array::{CHUNK, MEMBERS, TracedArray};
-use crate::experiment::{Scale, Seed};
+use crate::experiment::{ArraySetting, Scale, Seed};
 use crate::report::Report;
 use crate::scenario::{job, jobs, pace_window, run as simulate};
 
 pub(crate) const MEMBER: &str = include_str!("disk.yaml");
-pub(crate) const LOAD: &str = include_str!("load.yaml");
 const SLICE_NANOS: u64 = 100_000;
+
+/// A striped array, and files that grow on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArrayLoad {
+    pub(crate) shards: u32,
+    /// Requests of each shard in flight.
+    pub(crate) fibers: u32,
+    pub(crate) chunk: u64,
+    pub(crate) members: u32,
+}
+
+impl ArrayLoad {
+    /// The published array, and eight fibers of each of these shards.
+    pub(crate) const fn published(shards: u32) -> Self {
+        Self { shards, fibers: 8, chunk: CHUNK, members: MEMBERS as u32 }
+    }
+
+    /// The same with what is set.
+    pub(crate) fn with(self, setting: ArraySetting) -> Self {
+        Self {
+            shards: setting.shards.unwrap_or(self.shards),
+            fibers: setting.fibers.unwrap_or(self.fibers),
+            chunk: setting.chunk.unwrap_or(self.chunk),
+            members: setting.members.unwrap_or(self.members),
+        }
+    }
+
+    pub(crate) fn jobs(self) -> Result<JobFile, String> {
+        let Self { shards, fibers, .. } = self;
+        let text = format!(
+            "- {{name: load, type: append, shards: all,
+   shard_info: {{parallelism: {fibers}, reqsize: 128kB}}}}\n"
+        );
+        jobs(&text, shards)
+    }
+
+    /// Bytes of a chunk, for reports.
+    pub(crate) fn chunk_text(self) -> String {
+        match self.chunk {
+            bytes if bytes.is_multiple_of(1 << 20) => format!("{} MB", bytes >> 20),
+            bytes => format!("{} kB", bytes >> 10),
+        }
+    }
+}
 
 /// Where files begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
     /// All on the first member: the article's theory.
     Same,
-    /// At random multiples of 1 MiB, as a filesystem puts them.
+    /// At random chunks, as a filesystem puts them.
     Random,
     /// On the members in turn.
     InTurn,
@@ -28,14 +72,15 @@ pub(crate) enum Placement {
 
 impl Placement {
     /// The first byte of the file of each shard.
-    pub(crate) fn starts(self, seed: Seed, shards: u32) -> Vec<u64> {
+    pub(crate) fn starts(self, seed: Seed, load: ArrayLoad) -> Vec<u64> {
         let mut random = Rng::new(seed.0, &[]);
+        let members = u64::from(load.members);
         let chunk = |shard: u32| match self {
             Self::Same => 0,
-            Self::Random => random.below(MEMBERS as u64),
-            Self::InTurn => u64::from(shard) % MEMBERS as u64,
+            Self::Random => random.below(members),
+            Self::InTurn => u64::from(shard) % members,
         };
-        (0..shards).map(chunk).map(|chunk| chunk * CHUNK).collect()
+        (0..load.shards).map(chunk).map(|chunk| chunk * load.chunk).collect()
     }
 }
 
@@ -59,14 +104,15 @@ impl PlacementResult {
 pub(crate) fn measure(
     seed: Seed,
     placement: Placement,
-    shards: u32,
+    load: ArrayLoad,
     open: bool,
     millis: u64,
 ) -> Result<PlacementResult, String> {
-    let members = (0..MEMBERS).map(|_| seed.disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
-    let (array, trace) = TracedArray::new(members, placement.starts(seed, shards), SLICE_NANOS)?;
+    let members = (0..load.members).map(|_| seed.disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
+    let starts = placement.starts(seed, load);
+    let (array, trace) = TracedArray::new(load.chunk, members, starts, SLICE_NANOS)?;
     let policy = if open { Policy::Unlimited } else { pace_window(&array) };
-    let mut config = seed.config(jobs(LOAD, shards)?, Box::new(array), millis);
+    let mut config = seed.config(load.jobs()?, Box::new(array), millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() };
     let outcome = simulate(config)?;
     let trace = trace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,11 +120,14 @@ pub(crate) fn measure(
     Ok(PlacementResult { gb_per_second, busiest: trace.busiest_over_time() })
 }
 
-pub(crate) fn report(scale: Scale) -> (Report, u64) {
+pub(crate) fn report(scale: Scale, load: ArrayLoad) -> (Report, u64) {
     let measured = scale.seconds(200, 2000);
     let mut report = Report::default();
-    report.parameter("disk", "RAID0 of 4, chunk 1 MB, 3.22 GB/s each (published for one disk)");
-    report.parameter("load", "128 KiB appends, 8 fibers per shard");
+    let (members, chunk, fibers) = (load.members, load.chunk_text(), load.fibers);
+    let disk =
+        format!("RAID0 of {members}, chunk {chunk}, 3.22 GB/s each (published for one disk)");
+    report.parameter("disk", disk);
+    report.parameter("load", format!("128 KiB appends, {fibers} fibers per shard"));
     report.parameter("measured", format!("{measured} ms after 100 ms; members from the start"));
     (report, measured)
 }

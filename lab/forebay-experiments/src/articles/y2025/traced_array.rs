@@ -8,9 +8,9 @@ use forebay_core::{DiskRates, Time};
 use forebay_load::recorder::Latencies;
 use forebay_sim::disk::{Command, Completion, Raid0, SimDisk};
 
-/// Members of the array.
+/// Members of the published array.
 pub(crate) const MEMBERS: usize = 4;
-/// Bytes of a chunk.
+/// Bytes of its chunks.
 pub(crate) const CHUNK: u64 = 1 << 20;
 /// Growing files of a simulation are so far apart.
 pub(crate) const FILE_SPACING: u64 = 1 << 40;
@@ -19,7 +19,7 @@ pub(crate) const FILE_SPACING: u64 = 1 << 40;
 pub(crate) struct ArrayTrace {
     slice_nanos: u64,
     /// Parts under way on each member.
-    in_flight: [u64; MEMBERS],
+    in_flight: Vec<u64>,
     /// Of each slice of time: the sum of the busiest member's parts of all under way, and how
     /// many there are.
     busiest: Vec<(f64, u64)>,
@@ -63,6 +63,8 @@ impl ArrayTrace {
 /// An array of equal members whose growing files begin at given offsets.
 pub(crate) struct TracedArray {
     array: Raid0,
+    chunk: u64,
+    members: u64,
     /// The first byte of each growing file, beyond a multiple of all chunks; the last one stands
     /// for all files after it.
     starts: Vec<u64>,
@@ -71,8 +73,10 @@ pub(crate) struct TracedArray {
 }
 
 impl TracedArray {
-    /// An array of these members, and what is recorded of it in slices of this length.
+    /// An array of these members with chunks of `chunk` bytes, and what is recorded of it in slices
+    /// of this length.
     pub(crate) fn new(
+        chunk: u64,
         members: Vec<Box<dyn SimDisk>>,
         starts: Vec<u64>,
         slice_nanos: u64,
@@ -80,14 +84,16 @@ impl TracedArray {
         let latencies = || Latencies::new().map_err(|error| error.to_string());
         let trace = ArrayTrace {
             slice_nanos: slice_nanos.max(1),
-            in_flight: [0; MEMBERS],
+            in_flight: vec![0; members.len()],
             busiest: Vec::new(),
             whole: latencies()?,
             split: latencies()?,
         };
         let trace = Arc::new(Mutex::new(trace));
-        let array = Raid0::new(CHUNK, members);
-        let traced = Self { array, starts, trace: Arc::clone(&trace), under_way: HashMap::new() };
+        let count = members.len() as u64;
+        let array = Raid0::new(chunk, members);
+        let (recorded, under_way) = (Arc::clone(&trace), HashMap::new());
+        let traced = Self { array, chunk, members: count, starts, trace: recorded, under_way };
         Ok((traced, trace))
     }
 
@@ -96,10 +102,10 @@ impl TracedArray {
     }
 }
 
-/// The members that a range falls on, each once per chunk.
-pub(crate) fn members(offset: u64, len: u64) -> Vec<usize> {
-    let chunks = offset / CHUNK..=(offset + len.max(1) - 1) / CHUNK;
-    chunks.map(|chunk| (chunk % MEMBERS as u64) as usize).collect()
+/// Which of `members` members a range falls on, each once per chunk.
+fn members_of(offset: u64, len: u64, chunk: u64, members: u64) -> Vec<usize> {
+    let chunks = offset / chunk..=(offset + len.max(1) - 1) / chunk;
+    chunks.map(|chunk| (chunk % members) as usize).collect()
 }
 
 impl SimDisk for TracedArray {
@@ -107,7 +113,7 @@ impl SimDisk for TracedArray {
         let file = (command.offset / FILE_SPACING) as usize;
         let start = self.starts.get(file).or_else(|| self.starts.last()).copied().unwrap_or(0);
         let command = Command { offset: command.offset + start, ..command };
-        let members = members(command.offset, command.len);
+        let members = members_of(command.offset, command.len, self.chunk, self.members);
         self.record(|trace| trace.submitted(now, &members));
         self.under_way.insert(id, (now, members));
         self.array.submit(now, id, command);
@@ -140,6 +146,7 @@ mod tests {
 
     #[test]
     fn a_range_falls_on_the_members_of_its_chunks() {
+        let members = |offset, len| members_of(offset, len, CHUNK, 4);
         assert_eq!(members(0, 131_072), [0]);
         assert_eq!(members(5 * CHUNK - 512, 1024), [0, 1]);
         assert_eq!(members(3 * CHUNK, CHUNK + 1), [3, 0]);
