@@ -179,7 +179,8 @@ fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
         let reads = served.first().copied().flatten().unwrap_or(0) as f64;
         let name = format!("alongside {megabytes:.0} MB/s of writes");
         let figure = Figure::new(name, "reads/s", range, reads);
-        report.figures.push(figure.at("reads", row, rows.len()));
+        let figure = figure.at("reads", row, rows.len()).compared_with("no reads", 0.0);
+        report.figures.push(figure);
         let mut cells = vec![thousands(megabytes), thousands(published)];
         for (points, reads) in points.iter_mut().zip(served) {
             points.push((megabytes, reads.unwrap_or(0) as f64));
