@@ -28,6 +28,10 @@ const DISK: &str = include_str!("disk.yaml");
 /// milliseconds: fitted to the 99th and 99.9th percentile of the writes before.
 const COLLECTS_EACH: u64 = 2_400;
 const COLLECTS_FOR: u64 = 38;
+/// Instead of that it pauses after this many written megabytes, for this many milliseconds in the
+/// mean: fitted to the same two figures.
+const PAUSES_EACH: u64 = 640;
+const PAUSES_FOR: u64 = 13;
 const JOBS: &str = include_str!("load.yaml");
 /// The task quota.
 const TICK: Polling = Polling::Tick(500_000);
@@ -78,14 +82,26 @@ fn disk(seconds: u64) -> String {
     format!("{DISK}faults:\n{}", slow.collect::<String>())
 }
 
+/// The disk that pauses to collect garbage.
+fn disk_with_pauses() -> String {
+    format!("{DISK}collect_every: {PAUSES_EACH}MB\ncollect_pause: {PAUSES_FOR}ms\n")
+}
+
+/// The scheduler of 2018.
+fn of_2018() -> SchedulerConfig {
+    let policy = Some(LITTLES_LAW);
+    SchedulerConfig { policy, order: DECAY, ..SchedulerConfig::by_figures() }
+}
+
 impl SchedulerResult {
     fn measure(
         seed: Seed,
+        disk: &str,
         scheduler: &SchedulerConfig,
         polling: Polling,
         seconds: u64,
     ) -> Result<Self, String> {
-        let (jobs, disk) = (scenario::jobs(JOBS, 1)?, seed.disk(&disk(seconds))?);
+        let (jobs, disk) = (scenario::jobs(JOBS, 1)?, seed.disk(disk)?);
         let mut config = seed.config(jobs, disk, seconds * 1_000);
         config.scheduler = scheduler.clone();
         config.warmup = Duration::from_secs(1);
@@ -97,19 +113,22 @@ impl SchedulerResult {
 }
 
 impl Compared {
-    fn measure(seed: Seed, seconds: u64) -> Result<Self, String> {
-        let policy =
-            |policy| SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() };
-        let of_2018 = SchedulerConfig { order: DECAY, ..policy(LITTLES_LAW) };
-        let forebay = SchedulerConfig::by_figures();
-        let open = policy(Policy::Unlimited);
+    fn measure(seed: Seed, disk: &str, seconds: u64) -> Result<Self, String> {
+        let (of_2018, forebay) = (of_2018(), SchedulerConfig::by_figures());
+        let open = SchedulerConfig { policy: Some(Policy::Unlimited), ..forebay.clone() };
         Ok(Self {
-            open: SchedulerResult::measure(seed, &open, Polling::Events, seconds)?,
-            old: SchedulerResult::measure(seed, &of_2016(DEPTH_OF_2016), Polling::Events, seconds)?,
-            littles_law: SchedulerResult::measure(seed, &of_2018, Polling::Events, seconds)?,
-            littles_law_on_ticks: SchedulerResult::measure(seed, &of_2018, TICK, seconds)?,
-            ours: SchedulerResult::measure(seed, &forebay, Polling::Events, seconds)?,
-            ours_on_ticks: SchedulerResult::measure(seed, &forebay, TICK, seconds)?,
+            open: SchedulerResult::measure(seed, disk, &open, Polling::Events, seconds)?,
+            old: SchedulerResult::measure(
+                seed,
+                disk,
+                &of_2016(DEPTH_OF_2016),
+                Polling::Events,
+                seconds,
+            )?,
+            littles_law: SchedulerResult::measure(seed, disk, &of_2018, Polling::Events, seconds)?,
+            littles_law_on_ticks: SchedulerResult::measure(seed, disk, &of_2018, TICK, seconds)?,
+            ours: SchedulerResult::measure(seed, disk, &forebay, Polling::Events, seconds)?,
+            ours_on_ticks: SchedulerResult::measure(seed, disk, &forebay, TICK, seconds)?,
         })
     }
 }
@@ -117,11 +136,11 @@ impl Compared {
 /// Repeats the table.
 fn run(Setting { scale, seed, .. }: Setting) -> Result<Report, String> {
     let seconds = scale.seconds(48, 120);
-    let compared = Compared::measure(seed, seconds)?;
+    let compared = Compared::measure(seed, &disk(seconds), seconds)?;
     let published: Published = scenario::published(include_str!("published.yaml"))?;
     let mut report = Report {
         figures: figures(&compared, &published),
-        tables: vec![table(&compared, &published)],
+        tables: vec![table(&compared, &published), with_pauses(seed, &compared, seconds)?],
         charts: vec![chart(&compared, &published)],
         ..Report::default()
     };
@@ -168,6 +187,27 @@ fn table(compared: &Compared, published: &Published) -> Table {
         ]);
     }
     table
+}
+
+/// Both columns if the disk pauses instead.
+fn with_pauses(seed: Seed, slow: &Compared, seconds: u64) -> Result<Table, String> {
+    let disk = disk_with_pauses();
+    let before =
+        SchedulerResult::measure(seed, &disk, &of_2016(DEPTH_OF_2016), Polling::Events, seconds)?;
+    let after = SchedulerResult::measure(seed, &disk, &of_2018(), TICK, seconds)?;
+    let title = format!(
+        "The same if the disk pauses after each {PAUSES_EACH} MB of writes, for {PAUSES_FOR} ms in \
+         the mean, instead of being slow"
+    );
+    let columns = ["", "2016, slow", "2016, pauses", "2018, ticks, slow", "2018, ticks, pauses"];
+    let mut table = Table::new(&title, &columns);
+    for (name, unit, digits, of) in ROWS {
+        let results = [&slow.old, &before, &slow.littles_law_on_ticks, &after];
+        let mut row = vec![format!("{name} ({unit})")];
+        row.extend(results.map(|result| format!("{:.digits$}", of(result))));
+        table.rows.push(row);
+    }
+    Ok(table)
 }
 
 /// Each column of the article's table: before, under the scheduler of 2016, and after, under that
@@ -232,7 +272,7 @@ mod tests {
     #[test]
     fn reads_wait_eight_milliseconds_then_one_then_less() {
         for seed in seeds() {
-            let compared = Compared::measure(seed, 10).unwrap();
+            let compared = Compared::measure(seed, &disk(10), 10).unwrap();
             let Compared { old, littles_law, littles_law_on_ticks, ours, ours_on_ticks, .. } =
                 &compared;
             // About 8 and about 1: the published figures are whole milliseconds.
