@@ -99,7 +99,7 @@ impl Region {
     /// # Safety
     ///
     /// Pointer and length are those of the contract of [`IoBuf`] for this buffer. `set_init` has no
-    /// effect, or is that of the type of the buffer. Whoever writes to the region may write to the
+    /// effect, or is that of the type of the buffer. Code that writes to the region may write to the
     /// buffer.
     pub(super) unsafe fn of_buffer<B: IoBuf>(
         buffer: B,

@@ -50,7 +50,7 @@ struct Dirt {
     exact: Ranges,
     /// The part of these bytes that had failed before.
     rewritten: Ranges,
-    /// The pages that were seen dirty, whoever wrote them.
+    /// The pages that were seen dirty, of any writer.
     seen: Ranges,
 }
 
