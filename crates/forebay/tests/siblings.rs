@@ -320,14 +320,6 @@ fn a_segment_that_others_may_write_or_that_is_no_segment_is_refused() {
 }
 
 #[test]
-fn a_segment_without_a_directory_is_refused_with_advice() {
-    for path in ["segment", "/", ""] {
-        let error = refused(disk(Path::new(path)));
-        assert!(error.contains("no directory and file; give both, such as /run"), "{error}");
-    }
-}
-
-#[test]
 fn a_fixed_part_is_that_of_the_figures() {
     let rates = |part: Option<f64>| {
         let config = DiskConfig::new("disk", RATES).control(Control::Rates);

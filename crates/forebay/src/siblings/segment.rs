@@ -96,10 +96,8 @@ impl Segment {
     /// Opens or makes the segment at `path`, and takes a slot. With `makes_dir`, a missing
     /// directory is made.
     pub(crate) fn open(path: &Path, makes_dir: bool) -> Result<Self, SharedMemoryError> {
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        let (Some(dir), Some(name)) = (dir, path.file_name()) else {
-            let why = "no directory and file; give both, such as /run/forebay/disk";
-            return Err(not_safe(path, why));
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(not_safe(path, "not the path of a file"));
         };
         if makes_dir
             && let Err(error) = mkdir(dir, Mode::RWXU)
