@@ -127,7 +127,9 @@ fn interrupted(mut child: Child, pipe: &Path) -> ExitStatus {
         sleep(Duration::from_millis(10));
     }
     child.kill().unwrap();
-    panic!("it goes on after a signal");
+    let killed = child.wait().unwrap();
+    assert!(killed.success(), "it goes on after a signal: {killed}");
+    killed
 }
 
 fn until_open(child: &Child, pipe: &Path) {
