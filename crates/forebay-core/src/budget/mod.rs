@@ -439,7 +439,7 @@ impl Budget {
         self.overdue.patience_nanos(now, self.window())
     }
 
-    /// Gives up an overdue request if that is allowed now. Returns the disk time that it kept from others.
+    /// Gives up an overdue request if that is allowed now. Returns the disk time that others lost by it.
     /// This is zero while the disk is silent, and for policies without a limit. The error is the time to try
     /// again.
     pub(crate) fn give_up(&self, now: Time, request: GivenUp) -> Result<DiskTime, Time> {

@@ -134,7 +134,7 @@ impl Overdue {
         self.hanging_until.store(0, Ordering::Relaxed);
     }
 
-    /// Gives up an overdue request if that is allowed now. Returns the disk time that it kept from others,
+    /// Gives up an overdue request if that is allowed now. Returns the disk time that others lost by it,
     /// which is zero while the disk is silent. The error is the time to try again.
     pub(crate) fn give_up(
         &self,
@@ -187,7 +187,7 @@ impl Overdue {
     }
 }
 
-/// Disk time that a request of `cost` kept from others while it was in the window for `in_disk_nanos`, of
+/// The disk time that others lost by a request of `cost` while it was in the window for `in_disk_nanos`, of
 /// which at most the usual patience counts. Its class is charged for it. So others get their share, however
 /// often a class fills the window with requests that hang.
 fn occupancy_cost(in_disk_nanos: u64, cost: DiskTime, window: DiskTime) -> DiskTime {

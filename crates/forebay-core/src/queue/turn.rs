@@ -526,7 +526,7 @@ impl IoQueue {
     }
 
     /// Whether only a wake-up by another shard can end this stop. A shard that leads others polls again
-    /// by itself after about a tick, if the budget shows what they take.
+    /// after about a tick without a wake-up, if the budget shows what they take.
     pub(super) fn waits_for_room(&self, now: Time, stop: &Stop) -> bool {
         let retry_at = now.plus_nanos(self.shared.tick_nanos);
         let waits_for_run = || {

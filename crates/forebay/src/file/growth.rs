@@ -53,8 +53,8 @@ impl Growth {
                 if let Some(len) = lengths.ahead_of(end, self.hint) {
                     // No longer than the limit: that would be a signal, not an error alone.
                     let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
-                    lengths.made = make(file, len.min(limit).max(end))
-                        .or_else(|_| make(file, end))
+                    lengths.made = set_len(file, len.min(limit).max(end))
+                        .or_else(|_| set_len(file, end))
                         .map_err(|errno| too_long(&errno.into(), end))?;
                 }
                 lengths.used = lengths.used.max(end);
@@ -99,8 +99,8 @@ impl Lengths {
     }
 }
 
-/// Makes the file `len` bytes long.
-fn make(file: &DirectFile, len: u64) -> rustix::io::Result<u64> {
+/// Makes the file `len` bytes long, and returns `len`.
+fn set_len(file: &DirectFile, len: u64) -> rustix::io::Result<u64> {
     rustix::fs::ftruncate(file, len).map(|()| len)
 }
 

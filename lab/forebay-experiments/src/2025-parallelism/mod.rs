@@ -4,7 +4,7 @@ use forebay_report::{Chart, Mark, Table};
 
 use crate::articles::y2025;
 use crate::articles::y2025::appends::{self, AppendFigures, MISALIGNED, WriteVariant};
-use crate::articles::y2025::placement::{ArrayLoad, Placement};
+use crate::articles::y2025::placement::{ArrayLoad, LOST, Placement};
 use crate::experiment::{ArraySetting, Experiment, Seed, Setting, experiment};
 use crate::figure::Figure;
 use crate::figure::thousands;
@@ -21,8 +21,6 @@ pub(crate) const EXPERIMENT: Experiment = experiment! {
 /// Shards, and fibers of each, that are measured unless others are set.
 const STEPS: [(u32, u32); 10] =
     [(1, 1), (2, 1), (4, 1), (8, 1), (2, 8), (4, 8), (8, 8), (16, 8), (32, 8), (64, 8)];
-/// A load with this part less bandwidth than a smaller one loses bandwidth.
-const LOST: f64 = 0.05;
 
 const ALIGNED: WriteVariant = WriteVariant { name: "aligned", off: 0, is_open: true };
 const OFF: WriteVariant = WriteVariant { name: "1 KiB off", off: MISALIGNED, is_open: true };

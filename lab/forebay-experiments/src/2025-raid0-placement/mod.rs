@@ -3,7 +3,9 @@
 use forebay_report::{Chart, Mark, Table};
 
 use crate::articles::y2025::SOURCE;
-use crate::articles::y2025::placement::{ArrayLoad, Placement, PlacementResult, measure, report};
+use crate::articles::y2025::placement::{
+    ArrayLoad, LOST, Placement, PlacementResult, measure, report,
+};
 use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 use crate::scenario::percent;
@@ -26,8 +28,6 @@ const PLACEMENTS: [(Placement, &str); 3] = [
 const SCHEDULERS: [(&str, bool); 2] = [("none", true), ("pace+window", false)];
 /// Shards that are simulated unless others are set.
 const SHARDS: [u32; 2] = [8, 64];
-/// A placement with this part less bandwidth than the best one loses bandwidth.
-const LOST: f64 = 0.05;
 
 /// The runs of a placement and a scheduler, one for each number of shards.
 struct Row {

@@ -14,6 +14,8 @@ use crate::scenario::{job, jobs, pace_window, run as simulate};
 
 pub(crate) const MEMBER: &str = include_str!("disk.yaml");
 const SLICE_NANOS: u64 = 100_000;
+/// A run loses bandwidth if it has this part less of it than the best one.
+pub(crate) const LOST: f64 = 0.05;
 
 /// A striped array, and files that grow on it.
 #[derive(Clone, Copy, Debug)]
